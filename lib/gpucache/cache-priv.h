@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The cache from inside: allocations, the scopes that keep them while nobody uses them, and a device's totals.
+ *
+ * A scope files what it keeps three ways:
+ *
+ *   shelf   all entries of one exact match (rule 4): its idle ones and its pending ones, in order of release
+ *   lane    the pending entries whose accesses lie on one stream, in order of release: their retirement is a comparison
+ *           of the first one's number; one more lane, without a stream, keeps those on several streams
+ *   slot    where a shelf and a lane meet: the entries of that shape last used on that stream, idle or pending. The
+ *           newest of the consumer stream's slot is what the hot path takes, since stream order makes it safe.
+ *
+ * and its idle entries in two trees, by capacity for best fit and by age for eviction. Shelves, slots and lanes live
+ * while an allocation is bound to them, also while that is live, so that giving it back looks nothing up.
+ *
+ * Locks (rule 25): a scope's, then the shared index's, then the cache's; a stream's or an allocation's inside any.
+ */
+#pragma once
+
+#include "list.h"
+#include "stream-priv.h"
+#include "tree.h"
+
+#include <gpucache/cache.h>
+#include <gpucache/image.h>
+
+typedef struct GpuAllocation GpuAllocation;
+typedef struct GpuShelf GpuShelf;
+typedef struct GpuSlot GpuSlot;
+typedef struct GpuLane GpuLane;
+typedef struct GpuReleaser GpuReleaser;
+
+struct GpuImage {
+  atomic_uint refs;
+  GpuAllocation *allocation;
+  GpuImageSpec spec;
+  uint8_t *data;
+};
+
+typedef enum {
+  GPU_ENTRY_LIVE,
+  GPU_ENTRY_PENDING,
+  GPU_ENTRY_IDLE,
+} GpuEntryState;
+
+#define GPU_N_ENTRY_STATES 3
+
+/** What the tree of best fits is ordered by. */
+typedef struct {
+  GpuTreeNode node;
+  uint32_t match; /* memory kind and format */
+  size_t capacity;
+  uint64_t stamp; /* the newest first */
+} GpuFitNode;
+
+struct GpuAllocation {
+  GpuImage image; /* the root descriptor: the allocation is live while it has a reference */
+  GpuDevice *device;
+  GpuMemoryKind kind;
+  bool owned;
+  void *data;
+  size_t capacity;
+  size_t alignment;
+
+  pthread_mutex_t lock; /* for the history while the allocation is live */
+  GpuHistory history;
+
+  /* The rest is under the lock of the scope that it came from. */
+  GpuScope *scope;
+  GpuEntryState state;
+  bool detached;       /* live at a clear, and its scope has ended since */
+  bool leaving;        /* pending when its scope ended: freed when complete (rule 15) */
+  uint64_t generation; /* how often its scope had been cleared when it was handed out */
+  uint64_t stamp;      /* when it was released, in ns */
+  uint64_t number;     /* of its last access on its lane's stream */
+  GpuShelf *shelf;
+  GpuSlot *slot;
+  GpuLink by_slot, by_shelf, by_lane;
+  GpuFitNode by_fit;
+  GpuTreeNode by_age;
+  GpuAllocation *next; /* in a chain that somebody carries away */
+
+  /* Wrapped memory only. */
+  GpuReleaseFunc release;
+  void *user_data;
+  atomic_uint calls_left; /* streams that have not said yet that their accesses are complete */
+};
+
+static inline GpuAccount
+gpu_memory_kind_account (GpuMemoryKind kind)
+{
+  return kind == GPU_MEMORY_HOST ? GPU_ACCOUNT_HOST : GPU_ACCOUNT_DEVICE;
+}
+
+/** Whether the host may touch the memory without our knowing, so that stream order never makes its reuse safe. */
+static inline bool
+gpu_memory_kind_is_host (GpuMemoryKind kind)
+{
+  return kind == GPU_MEMORY_HOST || kind == GPU_MEMORY_MANAGED;
+}
+
+/** What somebody wants from the cache. */
+typedef struct {
+  const GpuImageSpec *spec;
+  GpuMemoryKind kind;
+  GpuAccount account;
+  GpuStream *stream; /* nullable: without one, pending memory is reused under pressure only */
+  bool host;         /* the host touches it next: pending memory never will do */
+} GpuRequest;
+
+typedef enum {
+  GPU_SCOPE_THREAD,
+  GPU_SCOPE_STREAM,
+  GPU_SCOPE_SHARED,
+} GpuScopeType;
+
+typedef struct {
+  uint64_t entries[GPU_N_ENTRY_STATES];
+  uint64_t bytes[GPU_N_ENTRY_STATES];
+  uint64_t exact_hits, fit_hits, pending_hits, waiting_hits;
+} GpuScopeCounts;
+
+struct GpuScope {
+  atomic_uint refs;
+  GpuScopeType type;
+  uint64_t owner;             /* the thread's or stream's id, for people */
+  _Atomic (GpuCache *) cache; /* NULL once the device is gone */
+  GpuScope *next_orphan;
+
+  pthread_mutex_t lock;
+  bool ended;
+  uint64_t generation;        /* how often it was cleared: what was handed out before that is not retained */
+  uint64_t shared_generation; /* the shared index's when the scope ended */
+  uint64_t n_out;             /* live, detached ones included */
+  uint64_t n_bound;           /* allocations that refer to a shelf here */
+  uint64_t changes;           /* for the validity function: whether anything happened meanwhile */
+  uint64_t last_stamp;
+  GHashTable *shelves;   /* set of GpuShelf */
+  GHashTable *slots;     /* set of GpuSlot */
+  GHashTable *lanes;     /* set of GpuLane */
+  GpuList pending_lanes; /* those with pending entries, the one looked at longest ago first */
+  unsigned n_pending_lanes;
+  GpuShelf *recent_shelf;
+  GpuTree fit;
+  GpuTree age[GPU_N_ACCOUNTS];
+  GpuScopeCounts counts[GPU_N_ACCOUNTS];
+};
+
+/** All entries of one exact match. */
+struct GpuShelf {
+  GpuImageSpec spec;
+  GpuMemoryKind kind;
+  unsigned hash;
+  uint64_t n_bound;
+  GpuList idle, pending; /* by release, the newest last */
+  GpuSlot *recent_slot;
+};
+
+/** The pending entries of one stream. */
+struct GpuLane {
+  GpuStream *stream; /* held; NULL for entries with accesses on several */
+  uint64_t id;       /* the stream's, or 0 */
+  uint64_t n_slots;
+  GpuList pending; /* by number */
+  GpuLink by_scope;
+};
+
+struct GpuSlot {
+  GpuShelf *shelf;
+  GpuLane *lane;
+  uint64_t n_bound;
+  GpuList entries; /* by release, the newest last */
+};
+
+struct GpuCache {
+  GpuDevice *device;
+  atomic_uint_least64_t limit[GPU_N_ACCOUNTS];
+  atomic_uint_least64_t bytes[GPU_N_ACCOUNTS]; /* reserved before the driver is called, until after it took them back */
+  atomic_uint_least64_t peak[GPU_N_ACCOUNTS];
+  atomic_uint_least64_t detached_bytes[GPU_N_ACCOUNTS];
+  atomic_uint_least64_t misses[GPU_N_ACCOUNTS];
+  atomic_uint_least64_t evictions[GPU_N_ACCOUNTS];
+  atomic_uint_least64_t oom_retries[GPU_N_ACCOUNTS];
+  /* Bytes that are counted and in no scope: on their way from or to the driver, or between scopes. */
+  atomic_uint_least64_t carried[GPU_N_ACCOUNTS];
+  atomic_uint fit_ratio;
+  atomic_bool orphaned; /* only images keep the device */
+  atomic_bool has_detached;
+  atomic_bool trim_due;         /* the limit was lowered: give memory back to the system once it is met */
+  _Atomic (GpuScope *) orphans; /* scopes of threads that ended (thread.c) */
+
+  GpuScope *shared;
+
+  pthread_mutex_t lock;
+  GPtrArray *scopes;       /* of threads and streams; a reference each */
+  GpuAllocation *detached; /* let go of after a clear, not complete yet */
+  GpuAllocation *spare;    /* descriptors for the next allocation or wrapped image */
+  unsigned n_spare;
+
+  pthread_mutex_t refusal_lock;
+  pthread_cond_t refusal_ended;
+  bool refusal; /* one thread deals with a refusal of memory (rule 13) */
+
+  GpuReleaser *releaser;
+  GpuAllocation *abandoned; /* wrapped, let go of, and nobody can say when complete (release.c) */
+};
+
+/* limit.c */
+/** Half of the host's memory, in bytes. */
+uint64_t gpu_cache_default_host_limit (void);
+
+/* cache.c */
+GpuCache *gpu_cache_new (GpuDevice *device);
+/** Nothing is live any more. Waits for pending work, frees everything. */
+void gpu_cache_free (GpuCache *cache);
+/** Whether no image is live. */
+bool gpu_cache_is_unused (GpuCache *cache);
+/** By rules 4 to 7 and 13. Returns: (transfer full): a live allocation with request->spec as its descriptor. */
+GpuAllocation *gpu_cache_acquire (GpuCache *cache, const GpuRequest *request, GError **error);
+/** What nobody observes any more goes back to its scope. */
+void gpu_cache_release (GpuAllocation *allocation);
+/** A descriptor without memory, recycled if there is one. */
+GpuAllocation *gpu_allocation_new (GpuCache *cache);
+void gpu_allocation_recycle (GpuCache *cache, GpuAllocation *allocation);
+/** References to all scopes, the shared one last. Returns: (transfer full) (element-type GpuScope). */
+GPtrArray *gpu_cache_list_scopes (GpuCache *cache);
+
+/* evict.c: what leaves the cache, and when. */
+/** How many questions to the device one submission, acquire or release may ask (rule 11). */
+#define POLL_BUDGET 4
+/** Frees a chain of complete allocations that no scope has any more; @evicted: they had been idle there, and count as
+ * evictions. */
+void gpu_cache_free_chain (GpuCache *cache, GpuAllocation *chain, bool evicted);
+/** Frees idle entries, the least recently used of all scopes first, until no more than @target bytes are counted or
+ * none is left. */
+void gpu_cache_evict (GpuCache *cache, GpuAccount account, uint64_t target);
+/** Polls and retires in @scope, asking the device at most @budget times. */
+void gpu_cache_retire (GpuCache *cache, GpuScope *scope, unsigned budget);
+/** After a submission to @stream or a wait for it: retires, a bounded amount, if the cache is to shrink (rule 11). */
+void gpu_cache_tick (GpuCache *cache, GpuStream *stream);
+/** The same in every scope, until nothing more is complete. */
+void gpu_cache_retire_all (GpuCache *cache);
+/** Bytes of idle entries in all scopes. */
+uint64_t gpu_cache_idle_bytes (GpuCache *cache, GpuAccount account);
+/** Brings the account under its limit as far as idle entries allow; once a lowered limit is met, trims the device's
+ * own pool (rule 10). */
+void gpu_cache_settle (GpuCache *cache, GpuAccount account);
+/** Takes over an allocation that was live at a clear and is not any more; frees it when it is complete. */
+void gpu_cache_detach (GpuCache *cache, GpuAllocation *allocation);
+/** Frees what was detached and is complete by now. */
+void gpu_cache_drain_detached (GpuCache *cache);
+
+/* refusal.c: when the driver refuses memory (rule 13). Frees, searches again, waits, until @fresh has memory or
+ * *@reused is a live allocation to be taken instead. */
+bool gpu_cache_handle_refusal (GpuCache *cache, GpuScope *scope, const GpuRequest *request, GpuAllocation *fresh,
+                               GpuAllocation **reused, GError **error);
+/** Asks the driver for memory of @fresh's size; on success its history starts with a write. */
+bool gpu_cache_ask_driver (GpuCache *cache, const GpuRequest *request, GpuAllocation *fresh, GError **error);
+/** Takes what rules 4 to 7 allow without new memory: with @pressure any fit, else by the fit ratio. */
+GpuAllocation *gpu_cache_search (GpuCache *cache, GpuScope *scope, const GpuRequest *request, bool pressure);
+/** Takes an exact match that is pending and adds the waits; NULL without @error if there is none. */
+GpuAllocation *gpu_cache_take_waiting (GpuCache *cache, GpuScope *scope, const GpuRequest *request, GError **error);
+
+/* thread.c: the calling thread's scope. Returns: (transfer none); the shared index once the thread's scope has ended.
+ */
+GpuScope *gpu_thread_scope (GpuCache *cache);
+/** Moves what ended threads left into the shared index. */
+void gpu_cache_absorb_orphans (GpuCache *cache);
+/** Before the cache is freed: no thread refers to it through @scopes any more. */
+void gpu_thread_scopes_forget (GpuCache *cache, GPtrArray *scopes);
+
+/* release.c: wrapped memory goes back to its owner (rules 1 and 11). */
+void gpu_release_wrapped (GpuAllocation *allocation);
+void gpu_releaser_free (GpuReleaser *releaser);
+/** Once no work of the device's is left: owners get back what could not be said to be complete. */
+void gpu_release_abandoned (GpuCache *cache);
+
+/* scope.c */
+GpuScope *gpu_scope_new (GpuCache *cache, GpuScopeType type, uint64_t owner);
+GpuScope *gpu_scope_new_for_stream (GpuCache *cache, uint64_t stream_id);
+GpuScope *gpu_scope_ref (GpuScope *scope);
+void gpu_scope_unref (GpuScope *scope);
+/** Moves everything to the shared index (rule 15). */
+void gpu_scope_end (GpuScope *scope);
+
+/* With the scope's lock held. What is taken is live and counted so. */
+/** The newest exact match that is ordered on request->stream, by numbers alone. */
+GpuAllocation *gpu_scope_take_ordered (GpuScope *scope, const GpuRequest *request);
+GpuAllocation *gpu_scope_take_idle (GpuScope *scope, const GpuRequest *request);
+/** The smallest idle one of at most @most bytes that fits. */
+GpuAllocation *gpu_scope_take_fit (GpuScope *scope, const GpuRequest *request, size_t most);
+/** The exact match that has been pending for longest. */
+GpuAllocation *gpu_scope_take_pending (GpuScope *scope, const GpuRequest *request);
+/** Removes the least recently used idle entry from the scope altogether. */
+GpuAllocation *gpu_scope_remove_oldest (GpuScope *scope, GpuAccount account);
+/** Retires by numbers alone, on at most @most_lanes streams. What is not to be retained is added to *@doomed, no longer
+ * in the scope. */
+void gpu_scope_retire (GpuScope *scope, unsigned most_lanes, GpuAllocation **doomed);
+/** Enters a live allocation of no scope. */
+void gpu_scope_adopt (GpuScope *scope, GpuAllocation *allocation);
+/** The opposite: a live allocation leaves the scope. */
+void gpu_scope_disown (GpuScope *scope, GpuAllocation *allocation);
+/** A live allocation of a scope that ended, which is counted here since, gets its place here. */
+void gpu_scope_bind (GpuScope *scope, GpuAllocation *allocation, uint64_t generation);
+/** A detached allocation leaves for good. */
+void gpu_scope_drop (GpuScope *scope, GpuAllocation *allocation);
+/** A live allocation gets another shape. */
+void gpu_scope_reshape (GpuScope *scope, GpuAllocation *allocation, const GpuImageSpec *spec);
+/** A live allocation is let go of: pending or idle from now on, or, with @doomed, not retained if its limit says so. */
+void gpu_scope_put (GpuScope *scope, GpuAllocation *allocation, GpuAllocation **doomed);
+/** The next points to ask the device about: those of the first pending entry of each lane, in turn. Held for the
+ * caller. */
+unsigned gpu_scope_pending_points (GpuScope *scope, GpuPoint *points, unsigned most);
+/** Removes all entries from the scope, idle and pending, and detaches the live ones (rule 12): their bytes leave the
+ * count. */
+GpuAllocation *gpu_scope_clear (GpuScope *scope);
+/** Removes the reference to shelf and slot; true if that was the scope's last, and a reference on it is to be dropped
+ * once it is unlocked. */
+bool gpu_scope_unbind (GpuScope *scope, GpuAllocation *allocation);

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The cache of a device: acquire and release (rules 3 to 7 and 9). The hot path, an exact match that is ordered on the
+ * consumer stream, takes one lock, compares numbers and calls no driver; everything else is further down.
+ */
+#include "cache-priv.h"
+
+#define MAX_SPARE 64
+
+/* Who writes next: nobody that counts if the host does, since it gets the memory complete (rule 5). */
+static GpuStream *
+consumer (const GpuRequest *request)
+{
+  return request->host ? NULL : request->stream;
+}
+
+/* Nothing that was entered before matters any more: everything is ordered before @stream's present point (rule 19),
+ * or complete if there is no stream. */
+static void
+begin (GpuAllocation *allocation, GpuStream *stream)
+{
+  const GpuPoint present = {stream, stream ? gpu_stream_present (stream) : 0};
+  gpu_history_set (&allocation->history, &present);
+  atomic_store_explicit (&allocation->image.refs, 1, memory_order_relaxed);
+}
+
+/* Not yet counted against the limit: fails under pressure. */
+static bool
+reserve (GpuCache *cache, GpuAccount account, uint64_t bytes, bool force)
+{
+  atomic_fetch_add (&cache->carried[account], bytes);
+  uint64_t limit = atomic_load (&cache->limit[account]), now = atomic_load (&cache->bytes[account]);
+  do {
+    if (!force && (bytes > limit || now > limit - bytes)) {
+      atomic_fetch_sub (&cache->carried[account], bytes);
+      return false;
+    }
+  } while (!atomic_compare_exchange_weak (&cache->bytes[account], &now, now + bytes));
+  return true;
+}
+
+static void
+raise_peak (GpuCache *cache, GpuAccount account)
+{
+  uint64_t now = atomic_load (&cache->bytes[account]), peak = atomic_load (&cache->peak[account]);
+  while (peak < now && !atomic_compare_exchange_weak (&cache->peak[account], &peak, now))
+    ;
+}
+
+static void
+unreserve (GpuCache *cache, GpuAccount account, uint64_t bytes)
+{
+  atomic_fetch_sub (&cache->bytes[account], bytes);
+  atomic_fetch_sub (&cache->carried[account], bytes);
+}
+
+/* Exact and ordered, exact and idle, best fit; in this order (rule 7). The scope is locked. */
+static GpuAllocation *
+take (GpuScope *scope, const GpuRequest *request, size_t most)
+{
+  GpuAllocation *taken = gpu_scope_take_ordered (scope, request);
+  if (!taken)
+    taken = gpu_scope_take_idle (scope, request);
+  if (!taken)
+    taken = gpu_scope_take_fit (scope, request, most);
+  return taken;
+}
+
+/* What the shared index gave goes on in the scope of its new user. */
+static void
+move_to (GpuScope *scope, GpuAllocation *allocation)
+{
+  pthread_mutex_lock (&scope->lock);
+  gpu_scope_adopt (scope, allocation);
+  pthread_mutex_unlock (&scope->lock);
+}
+
+GpuAllocation *
+gpu_cache_search (GpuCache *cache, GpuScope *scope, const GpuRequest *request, bool pressure)
+{
+  size_t need = request->spec->size, ratio = atomic_load_explicit (&cache->fit_ratio, memory_order_relaxed);
+  size_t most = pressure || need > SIZE_MAX / ratio ? SIZE_MAX : need * ratio;
+  unsigned most_lanes = pressure ? UINT_MAX : POLL_BUDGET;
+  GpuAllocation *doomed = NULL;
+
+  pthread_mutex_lock (&scope->lock);
+  gpu_scope_retire (scope, most_lanes, &doomed);
+  GpuAllocation *taken = take (scope, request, most);
+  pthread_mutex_unlock (&scope->lock);
+
+  gpu_cache_absorb_orphans (cache);
+  GpuScope *shared = cache->shared;
+  if (!taken && scope != shared) {
+    pthread_mutex_lock (&shared->lock);
+    gpu_scope_retire (shared, most_lanes, &doomed);
+    taken = take (shared, request, most);
+    if (taken)
+      gpu_scope_disown (shared, taken);
+    pthread_mutex_unlock (&shared->lock);
+    if (taken)
+      move_to (scope, taken);
+  }
+  gpu_cache_free_chain (cache, doomed, false);
+  if (taken)
+    begin (taken, consumer (request));
+  return taken;
+}
+
+/* Makes @stream wait for the whole history. */
+static bool
+wait_for_history (GpuStream *stream, const GpuHistory *history, GError **error)
+{
+  if (!gpu_stream_wait_point (stream, &history->write, NULL, error))
+    return false;
+  for (unsigned i = 0; i < history->n_reads; i++)
+    if (!gpu_stream_wait_point (stream, &history->reads[i], NULL, error))
+      return false;
+  return true;
+}
+
+GpuAllocation *
+gpu_cache_take_waiting (GpuCache *cache, GpuScope *scope, const GpuRequest *request, GError **error)
+{
+  if (request->host)
+    return NULL; /* rule 5: stream order never licenses the host */
+
+  pthread_mutex_lock (&scope->lock);
+  GpuAllocation *taken = gpu_scope_take_pending (scope, request);
+  pthread_mutex_unlock (&scope->lock);
+
+  GpuScope *shared = cache->shared;
+  if (!taken && scope != shared) {
+    pthread_mutex_lock (&shared->lock);
+    taken = gpu_scope_take_pending (shared, request);
+    if (taken)
+      gpu_scope_disown (shared, taken);
+    pthread_mutex_unlock (&shared->lock);
+    if (taken)
+      move_to (scope, taken);
+  }
+  if (!taken)
+    return NULL;
+
+  GpuStream *stream = request->stream ? request->stream : cache->device->internal;
+  if (!wait_for_history (stream, &taken->history, error)) {
+    gpu_cache_release (taken);
+    return NULL;
+  }
+  begin (taken, stream);
+  return taken;
+}
+
+static bool
+allocate_on_stream (GpuDevice *device, void *native, void *data, GError **error)
+{
+  GpuAllocation *fresh = data;
+  return gpu_device_alloc (device, fresh->kind, fresh->capacity, fresh->alignment, native, &fresh->data, error);
+}
+
+bool
+gpu_cache_ask_driver (GpuCache *cache, const GpuRequest *request, GpuAllocation *fresh, GError **error)
+{
+  GpuStream *stream = consumer (request);
+  atomic_fetch_add_explicit (&cache->misses[request->account], 1, memory_order_relaxed);
+  if (fresh->kind == GPU_MEMORY_STREAM_ORDERED) {
+    /* The allocation is work on the stream: others may use the memory after a wait for its point. */
+    stream = stream ? stream : cache->device->internal;
+    if (!gpu_stream_submit (stream, allocate_on_stream, fresh, error))
+      return false;
+  } else if (!gpu_device_alloc (cache->device, fresh->kind, fresh->capacity, fresh->alignment, NULL, &fresh->data,
+                                error)) {
+    return false;
+  }
+  fresh->image.data = fresh->data;
+  begin (fresh, stream);
+  return true;
+}
+
+/* Makes room or finds something to reuse while the limit is in the way (rule 7). Returns: what to reuse, or NULL with
+ * the bytes of the request reserved, or NULL with @error set. */
+static GpuAllocation *
+search_under_pressure (GpuCache *cache, GpuScope *scope, const GpuRequest *request, uint64_t bytes, GError **error)
+{
+  GpuAccount account = request->account;
+  gpu_cache_retire_all (cache);
+  GpuAllocation *taken = gpu_cache_search (cache, scope, request, true);
+  if (taken || reserve (cache, account, bytes, false))
+    return taken;
+
+  uint64_t limit = atomic_load (&cache->limit[account]);
+  uint64_t counted = atomic_load (&cache->bytes[account]), idle = gpu_cache_idle_bytes (cache, account);
+  bool evicting_suffices = bytes <= limit && counted - MIN (idle, counted) <= limit - bytes;
+  if (!evicting_suffices) {
+    GError *failure = NULL;
+    taken = gpu_cache_take_waiting (cache, scope, request, &failure);
+    if (failure)
+      g_propagate_error (error, failure);
+    if (taken || failure)
+      return taken;
+  }
+  gpu_cache_evict (cache, account, bytes <= limit ? limit - bytes : 0);
+  reserve (cache, account, bytes, true);
+  return NULL;
+}
+
+static GpuAllocation *
+acquire_slowly (GpuCache *cache, GpuScope *scope, const GpuRequest *request, GError **error)
+{
+  GpuAccount account = request->account;
+  gpu_cache_retire (cache, scope, POLL_BUDGET);
+  gpu_cache_retire (cache, cache->shared, POLL_BUDGET);
+  GpuAllocation *taken = gpu_cache_search (cache, scope, request, false);
+  if (taken)
+    return taken;
+
+  uint64_t bytes = request->spec->size;
+  if (!reserve (cache, account, bytes, false)) {
+    GError *failure = NULL;
+    taken = search_under_pressure (cache, scope, request, bytes, &failure);
+    if (failure)
+      g_propagate_error (error, failure);
+    if (taken || failure)
+      return taken;
+  }
+
+  GpuAllocation *fresh = gpu_allocation_new (cache);
+  fresh->kind = request->kind;
+  fresh->owned = true;
+  fresh->capacity = bytes;
+  fresh->alignment = MAX (request->spec->alignment, GPU_DEFAULT_ALIGNMENT);
+  fresh->image.spec = *request->spec;
+
+  GError *refusal = NULL;
+  bool ok = gpu_cache_ask_driver (cache, request, fresh, &refusal);
+  if (!ok && g_error_matches (refusal, GPU_ERROR, GPU_ERROR_OUT_OF_MEMORY)) {
+    g_clear_error (&refusal);
+    ok = gpu_cache_handle_refusal (cache, scope, request, fresh, &taken, &refusal);
+  }
+  if (!ok)
+    g_propagate_error (error, refusal);
+  if (!ok || taken) {
+    unreserve (cache, account, bytes);
+    gpu_allocation_recycle (cache, fresh);
+    return taken;
+  }
+  raise_peak (cache, account);
+  move_to (scope, fresh);
+  return fresh;
+}
+
+GpuAllocation *
+gpu_cache_acquire (GpuCache *cache, const GpuRequest *request, GError **error)
+{
+  if (!gpu_device_check (cache->device, error))
+    return NULL;
+  GpuScope *scope = request->stream ? gpu_stream_scope (request->stream) : NULL;
+  if (!scope)
+    scope = gpu_thread_scope (cache);
+
+  pthread_mutex_lock (&scope->lock);
+  GpuAllocation *taken = gpu_scope_take_ordered (scope, request);
+  pthread_mutex_unlock (&scope->lock);
+  if (taken) {
+    begin (taken, request->stream);
+    return taken;
+  }
+  return acquire_slowly (cache, scope, request, error);
+}
+
+/* Release */
+
+/* A live allocation whose scope ended goes on in the shared index, which has been counting it since then. */
+static GpuScope *
+go_home (GpuCache *cache, GpuAllocation *allocation)
+{
+  GpuScope *scope = allocation->scope;
+  pthread_mutex_lock (&scope->lock);
+  if (!scope->ended)
+    return scope;
+
+  bool detached = allocation->generation < scope->generation;
+  uint64_t generation = scope->shared_generation;
+  bool was_last = gpu_scope_unbind (scope, allocation);
+  pthread_mutex_unlock (&scope->lock);
+  if (was_last)
+    gpu_scope_unref (scope);
+
+  GpuScope *shared = cache->shared;
+  pthread_mutex_lock (&shared->lock);
+  gpu_scope_bind (shared, allocation, detached ? 0 : generation);
+  if (detached)
+    allocation->detached = true;
+  return shared;
+}
+
+void
+gpu_cache_release (GpuAllocation *allocation)
+{
+  if (!allocation->owned) {
+    gpu_release_wrapped (allocation);
+    return;
+  }
+
+  GpuDevice *device = allocation->device;
+  GpuCache *cache = device->cache;
+  GpuAccount account = gpu_memory_kind_account (allocation->kind);
+
+  /* The live allocation keeps the device. Once it is filed another thread may take the device down, so what is done
+   * after that needs a reference; the hot path does nothing then and touches nothing that threads share. */
+  bool busy = false;
+  GpuScope *scope;
+  for (;;) {
+    scope = go_home (cache, allocation);
+    bool detached = allocation->detached || allocation->generation < scope->generation;
+    bool over = atomic_load_explicit (&cache->bytes[account], memory_order_relaxed) >
+                atomic_load_explicit (&cache->limit[account], memory_order_relaxed);
+    if (busy || !(over || detached || atomic_load (&cache->orphaned) || atomic_load (&cache->has_detached)))
+      break;
+    pthread_mutex_unlock (&scope->lock);
+    gpu_device_ref (device);
+    busy = true;
+  }
+
+  if (!busy) {
+    gpu_scope_put (scope, allocation, NULL);
+    pthread_mutex_unlock (&scope->lock);
+    return;
+  }
+
+  GpuAllocation *doomed = NULL;
+  bool detached = allocation->detached || allocation->generation < scope->generation;
+  if (detached)
+    gpu_scope_drop (scope, allocation);
+  else
+    gpu_scope_put (scope, allocation, &doomed);
+  gpu_scope_ref (scope);
+  pthread_mutex_unlock (&scope->lock);
+
+  if (detached)
+    gpu_cache_detach (cache, allocation);
+  gpu_cache_free_chain (cache, doomed, false);
+  gpu_cache_retire (cache, scope, POLL_BUDGET);
+  gpu_cache_settle (cache, account);
+  gpu_cache_drain_detached (cache);
+  gpu_scope_unref (scope);
+  gpu_device_unref (device);
+}
+
+/* Descriptors */
+
+GpuAllocation *
+gpu_allocation_new (GpuCache *cache)
+{
+  pthread_mutex_lock (&cache->lock);
+  GpuAllocation *allocation = cache->spare;
+  if (allocation) {
+    cache->spare = allocation->next;
+    cache->n_spare--;
+  }
+  pthread_mutex_unlock (&cache->lock);
+
+  if (!allocation) {
+    allocation = g_new0 (GpuAllocation, 1);
+    pthread_mutex_init (&allocation->lock, NULL);
+    gpu_history_init (&allocation->history);
+    allocation->device = cache->device;
+    allocation->image.allocation = allocation;
+  }
+  allocation->next = NULL;
+  return allocation;
+}
+
+static void
+allocation_free (GpuAllocation *allocation)
+{
+  gpu_history_clear (&allocation->history);
+  pthread_mutex_destroy (&allocation->lock);
+  g_free (allocation);
+}
+
+void
+gpu_allocation_recycle (GpuCache *cache, GpuAllocation *allocation)
+{
+  gpu_history_clear (&allocation->history);
+  allocation->data = allocation->image.data = NULL;
+  allocation->scope = NULL;
+  allocation->leaving = allocation->detached = false;
+  allocation->release = NULL;
+  allocation->user_data = NULL;
+
+  pthread_mutex_lock (&cache->lock);
+  bool keep = cache->n_spare < MAX_SPARE;
+  if (keep) {
+    allocation->next = cache->spare;
+    cache->spare = allocation;
+    cache->n_spare++;
+  }
+  pthread_mutex_unlock (&cache->lock);
+  if (!keep)
+    allocation_free (allocation);
+}
+
+/* The cache itself */
+
+GpuCache *
+gpu_cache_new (GpuDevice *device)
+{
+  GpuCache *cache = g_new0 (GpuCache, 1);
+  cache->device = device;
+  cache->scopes = g_ptr_array_new ();
+  pthread_mutex_init (&cache->lock, NULL);
+  pthread_mutex_init (&cache->refusal_lock, NULL);
+  pthread_cond_init (&cache->refusal_ended, NULL);
+  atomic_store (&cache->fit_ratio, 4);
+  cache->shared = gpu_scope_new (cache, GPU_SCOPE_SHARED, 0);
+
+  uint64_t free_bytes, total_bytes = 0;
+  if (!gpu_device_memory_info (device, &free_bytes, &total_bytes, NULL))
+    total_bytes = UINT64_MAX;
+  atomic_store (&cache->limit[GPU_ACCOUNT_DEVICE], total_bytes / 2);
+  atomic_store (&cache->limit[GPU_ACCOUNT_HOST], gpu_cache_default_host_limit ());
+  return cache;
+}
+
+GPtrArray *
+gpu_cache_list_scopes (GpuCache *cache)
+{
+  GPtrArray *list = g_ptr_array_new_with_free_func ((GDestroyNotify)gpu_scope_unref);
+  pthread_mutex_lock (&cache->lock);
+  for (unsigned i = 0; i < cache->scopes->len; i++)
+    g_ptr_array_add (list, gpu_scope_ref (g_ptr_array_index (cache->scopes, i)));
+  pthread_mutex_unlock (&cache->lock);
+  g_ptr_array_add (list, gpu_scope_ref (cache->shared));
+  return list;
+}
+
+bool
+gpu_cache_is_unused (GpuCache *cache)
+{
+  uint64_t n_out = 0;
+  g_autoptr (GPtrArray) scopes = gpu_cache_list_scopes (cache);
+  for (unsigned i = 0; i < scopes->len; i++) {
+    GpuScope *scope = g_ptr_array_index (scopes, i);
+    pthread_mutex_lock (&scope->lock);
+    n_out += scope->n_out;
+    pthread_mutex_unlock (&scope->lock);
+  }
+  return n_out == 0;
+}
+
+void
+gpu_cache_free (GpuCache *cache)
+{
+  g_clear_pointer (&cache->releaser, gpu_releaser_free);
+  gpu_cache_clear (cache->device, GPU_CACHE_ALL, NULL);
+  gpu_release_abandoned (cache);
+
+  GPtrArray *scopes = gpu_cache_list_scopes (cache);
+  for (unsigned i = 0; i + 1 < scopes->len; i++)
+    gpu_scope_end (g_ptr_array_index (scopes, i));
+  gpu_thread_scopes_forget (cache, scopes);
+  g_ptr_array_unref (scopes);
+  gpu_scope_unref (cache->shared);
+
+  for (GpuAllocation *spare = cache->spare, *next; spare; spare = next) {
+    next = spare->next;
+    allocation_free (spare);
+  }
+  g_ptr_array_unref (cache->scopes);
+  pthread_cond_destroy (&cache->refusal_ended);
+  pthread_mutex_destroy (&cache->refusal_lock);
+  pthread_mutex_destroy (&cache->lock);
+  g_free (cache);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The seam between the library and its devices: a struct of functions that stands for a GPU. device.c checks, counts
+ * and fails calls once for all devices; a device only implements the struct. A new device is one file.
+ */
+#pragma once
+
+#include <gpucache/device.h>
+#include <gpucache/kernel.h>
+#include <gpucache/testing.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/** Rows of bytes in device or pinned host memory. */
+typedef struct {
+  void *dst;
+  size_t dst_stride;
+  const void *src;
+  size_t src_stride;
+  size_t row_bytes;
+  size_t rows;
+} GpuCopy;
+
+typedef enum {
+  GPU_STATUS_COMPLETE,
+  GPU_STATUS_PENDING,
+  GPU_STATUS_FAILED,
+} GpuStatus;
+
+/** Where the other side of a copy lies. */
+typedef enum {
+  GPU_COPY_DEVICE,    /* device to device, pinned memory counting as device */
+  GPU_COPY_FROM_HOST, /* src is pageable host memory: returns when it has been read */
+  GPU_COPY_TO_HOST,   /* dst is pageable host memory: returns when it has been written */
+} GpuCopyKind;
+
+/**
+ * GpuDeviceFuncs:
+ *
+ * Native streams and events are opaque handles of the device; a stream handle may be NULL (CUDA's NULL stream). The
+ * caller serialises calls on one stream (it holds that stream's lock); everything else is called from any thread.
+ * No function waits for the device but those that say so. A function that returns false has set @error, to
+ * GPU_ERROR_OUT_OF_MEMORY for a refusal of memory, else to GPU_ERROR_DEVICE_LOST, or to GPU_ERROR_UNSUPPORTED where
+ * that is so; its message names call, code and device.
+ */
+typedef struct {
+  void (*destroy) (GpuDevice *device); /* frees what the device's file allocated, @device itself included */
+  bool (*memory_info) (GpuDevice *device, uint64_t *free_bytes, uint64_t *total_bytes, GError **error);
+
+  /* Memory of @size bytes at a multiple of @alignment (a power of two, at least 256). Stream-ordered memory may be used
+   * by work on @stream submitted later, and elsewhere after an event recorded on @stream later; the other kinds ignore
+   * @stream, may be used at once, and may make alloc and free wait for the device. Stream-ordered free: the memory may
+   * be handed out again once the work submitted to @stream so far is complete. */
+  bool (*alloc) (GpuDevice *device, GpuMemoryKind kind, size_t size, size_t alignment, void *stream, void **data,
+                 GError **error);
+  bool (*free) (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, void *stream, GError **error);
+  /* Gives memory that the device's own pool keeps and nobody uses back to the system. */
+  void (*trim) (GpuDevice *device);
+
+  bool (*stream_create) (GpuDevice *device, void **stream, GError **error);
+  /* Work that is pending goes on. */
+  void (*stream_destroy) (GpuDevice *device, void *stream);
+  /* Waits. */
+  bool (*stream_synchronize) (GpuDevice *device, void *stream, GError **error);
+
+  /* Waits for everything, what others submitted included. */
+  bool (*synchronize) (GpuDevice *device, GError **error);
+
+  bool (*event_create) (GpuDevice *device, void **event, GError **error);
+  void (*event_destroy) (GpuDevice *device, void *event);
+  bool (*event_record) (GpuDevice *device, void *event, void *stream, GError **error);
+  GpuStatus (*event_query) (GpuDevice *device, void *event, GError **error);
+  /* Waits. */
+  bool (*event_synchronize) (GpuDevice *device, void *event, GError **error);
+  bool (*stream_wait) (GpuDevice *device, void *stream, void *event, GError **error);
+
+  bool (*copy) (GpuDevice *device, const GpuCopy *copy, GpuCopyKind kind, void *stream, GError **error);
+  bool (*fill) (GpuDevice *device, const GpuCopy *dst_only, uint8_t value, void *stream, GError **error);
+  bool (*launch) (GpuDevice *device, const GpuKernel *kernel, const void *args, GpuExtent extent, void *stream,
+                  GError **error);
+  /* Calls @func on some thread once the work so far is complete; it must be short and call nothing of the device's. */
+  bool (*host_call) (GpuDevice *device, void (*func) (void *data), void *data, void *stream, GError **error);
+
+  /* Gates, for tests. Closing and opening is the host's; hold makes @stream wait for it. */
+  bool (*gate_create) (GpuDevice *device, void **gate, GError **error);
+  bool (*gate_hold) (GpuDevice *device, void *gate, void *stream, GError **error);
+  void (*gate_open) (GpuDevice *device, void *gate);
+  void (*gate_destroy) (GpuDevice *device, void *gate); /* no stream waits for it any more */
+} GpuDeviceFuncs;
+
+typedef struct GpuCache GpuCache;
+typedef struct GpuEventPool GpuEventPool;
+
+/** Embedded at the start of each device's own struct, which gpu_device_init() completes. */
+struct GpuDevice {
+  const GpuDeviceFuncs *funcs;
+  atomic_uint refs;
+  char *name;
+  char *description;
+  bool is_host;
+  unsigned fork_generation; /* of the process that opened it */
+  atomic_bool lost;
+
+  /* The first error that made the device lost; its text ends every later one. */
+  pthread_mutex_t lock;
+  char *lost_reason;
+
+  /* Failure injection and counts, by GpuCall. */
+  atomic_uint fail_skip[GPU_N_CALLS];
+  atomic_uint fail_count[GPU_N_CALLS];
+  atomic_bool failing; /* whether any of the above is not zero: the one thing that is looked at otherwise */
+  atomic_uint_least64_t calls[GPU_N_CALLS];
+
+  /* How often the host waited for the device: at all, and because it ran ahead (rules 6, 27). */
+  atomic_uint_least64_t host_waits;
+  atomic_uint_least64_t throttle_waits;
+
+  /* What the layers above hang on the device; each is made on first use by gpu_device_init() and owned by it. */
+  GpuEventPool *events;
+  GpuCache *cache;
+  GpuStream *internal; /* stands in where no consumer stream is given */
+  void *idle_stream;   /* native; has no work: idle memory is freed on it */
+  pthread_mutex_t idle_lock;
+};
+
+/** Counts the forks between this process and the one that opened its first device: equal numbers, same process. */
+unsigned gpu_fork_generation (void);
+
+/** Completes a device whose funcs, name, description and is_host are set. On failure the caller destroys it. */
+bool gpu_device_init (GpuDevice *device, GError **error);
+
+/** The devices, each in its file. Returns: (transfer full): a device with one reference, not yet in the registry. */
+GpuDevice *gpu_device_cpu_new (const char *name, GpuCpuExecutor executor, uint64_t memory_bytes, GError **error);
+GpuDevice *gpu_device_cuda_new (unsigned ordinal, GError **error);
+GpuDevice *gpu_device_cuda_new_for_context (void *context, GError **error);
+/** How many GPUs there are; 0 with @error set if there is no driver, and 0 without one if it finds none. */
+unsigned gpu_device_cuda_count (GError **error);
+/** Whether @stream is the per-thread default stream's handle. */
+bool gpu_device_cuda_is_per_thread (void *stream);
+
+/** Checks that the device may be used: not lost, same process. */
+bool gpu_device_check (GpuDevice *device, GError **error);
+/** Makes the device lost, for the reason that @error gives. */
+void gpu_device_set_lost (GpuDevice *device, const GError *error);
+/** Counts a call of this sort. The wrappers below do it: a device's own file calls it only for calls beyond the seam.
+ * Returns: false with @error set if the call is to fail now, as gpu_device_fail() asked. */
+bool gpu_device_begin_call (GpuDevice *device, GpuCall call, GError **error);
+
+/* The seam's functions with checks, counts and injected failures; see GpuDeviceFuncs. An error other than a refusal of
+ * memory or GPU_ERROR_UNSUPPORTED makes the device lost (rule 24). */
+bool gpu_device_alloc (GpuDevice *device, GpuMemoryKind kind, size_t size, size_t alignment, void *stream, void **data,
+                       GError **error);
+bool gpu_device_free (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, void *stream, GError **error);
+bool gpu_device_free_idle (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, GError **error);
+void gpu_device_trim (GpuDevice *device);
+bool gpu_device_stream_create (GpuDevice *device, void **stream, GError **error);
+void gpu_device_stream_destroy (GpuDevice *device, void *stream);
+bool gpu_device_stream_synchronize (GpuDevice *device, void *stream, GError **error);
+/** Waits for everything on the device; counted as a host wait. */
+bool gpu_device_synchronize (GpuDevice *device, GError **error);
+bool gpu_device_event_create (GpuDevice *device, void **event, GError **error);
+void gpu_device_event_destroy (GpuDevice *device, void *event);
+bool gpu_device_event_record (GpuDevice *device, void *event, void *stream, GError **error);
+GpuStatus gpu_device_event_query (GpuDevice *device, void *event, GError **error);
+bool gpu_device_event_synchronize (GpuDevice *device, void *event, GError **error);
+bool gpu_device_stream_wait (GpuDevice *device, void *stream, void *event, GError **error);
+bool gpu_device_copy (GpuDevice *device, const GpuCopy *copy, GpuCopyKind kind, void *stream, GError **error);
+bool gpu_device_fill (GpuDevice *device, const GpuCopy *dst_only, uint8_t value, void *stream, GError **error);
+bool gpu_device_launch (GpuDevice *device, const GpuKernel *kernel, const void *args, GpuExtent extent, void *stream,
+                        GError **error);
+bool gpu_device_host_call (GpuDevice *device, void (*func) (void *data), void *data, void *stream, GError **error);

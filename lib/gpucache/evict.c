@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What leaves the cache, and when (rules 10 to 12): retirement by bounded polling, eviction of the least recently used
+ * across all scopes, and clearing. The driver is called with no lock held: entries leave their scope first.
+ */
+#include "cache-priv.h"
+
+#define POINTS_AT_ONCE 8
+
+static void
+free_memory (GpuCache *cache, GpuAllocation *allocation)
+{
+  GError *error = NULL;
+  /* Rule 6: the driver may wait for the device to free what is not stream-ordered. */
+  if (allocation->kind != GPU_MEMORY_STREAM_ORDERED)
+    atomic_fetch_add_explicit (&cache->device->host_waits, 1, memory_order_relaxed);
+  if (!gpu_device_free_idle (cache->device, allocation->kind, allocation->data, allocation->capacity, &error)) {
+    g_warning ("%s: %zu bytes could not be freed: %s", cache->device->name, allocation->capacity, error->message);
+    g_error_free (error);
+  }
+}
+
+void
+gpu_cache_free_chain (GpuCache *cache, GpuAllocation *chain, bool evicted)
+{
+  for (GpuAllocation *allocation = chain, *next; allocation; allocation = next) {
+    next = allocation->next;
+    GpuAccount account = gpu_memory_kind_account (allocation->kind);
+    uint64_t capacity = allocation->capacity;
+    if (evicted)
+      atomic_fetch_add_explicit (&cache->evictions[account], 1, memory_order_relaxed);
+    free_memory (cache, allocation);
+    gpu_allocation_recycle (cache, allocation);
+    atomic_fetch_sub (&cache->bytes[account], capacity);
+    atomic_fetch_sub (&cache->carried[account], capacity);
+  }
+}
+
+void
+gpu_cache_retire (GpuCache *cache, GpuScope *scope, unsigned budget)
+{
+  while (budget > 0) {
+    GpuPoint points[POINTS_AT_ONCE];
+    pthread_mutex_lock (&scope->lock);
+    unsigned n = gpu_scope_pending_points (scope, points, MIN (budget, POINTS_AT_ONCE));
+    pthread_mutex_unlock (&scope->lock);
+
+    bool progress = false;
+    for (unsigned i = 0; i < n; i++) {
+      progress |= gpu_point_query (&points[i], NULL) == GPU_STATUS_COMPLETE;
+      gpu_stream_release (points[i].stream);
+    }
+    budget -= n;
+    if (!progress)
+      return;
+
+    GpuAllocation *doomed = NULL;
+    pthread_mutex_lock (&scope->lock);
+    gpu_scope_retire (scope, POINTS_AT_ONCE, &doomed);
+    pthread_mutex_unlock (&scope->lock);
+    gpu_cache_free_chain (cache, doomed, false);
+  }
+}
+
+/* The points of everything that is pending in @scope, held. */
+static GArray *
+list_points (GpuScope *scope)
+{
+  GArray *points = g_array_new (false, false, sizeof (GpuPoint));
+  GHashTableIter iter;
+  void *key;
+  pthread_mutex_lock (&scope->lock);
+  g_hash_table_iter_init (&iter, scope->lanes);
+  while (g_hash_table_iter_next (&iter, &key, NULL))
+    for (GpuLink *link = ((GpuLane *)key)->pending.first; link; link = link->next)
+      gpu_history_list_pending (&gpu_container (link, GpuAllocation, by_lane)->history, points);
+  pthread_mutex_unlock (&scope->lock);
+  return points;
+}
+
+void
+gpu_cache_retire_all (GpuCache *cache)
+{
+  gpu_cache_absorb_orphans (cache);
+  g_autoptr (GPtrArray) scopes = gpu_cache_list_scopes (cache);
+  for (unsigned i = 0; i < scopes->len; i++) {
+    GpuScope *scope = g_ptr_array_index (scopes, i);
+    GArray *points = list_points (scope);
+    for (unsigned j = 0; j < points->len; j++) {
+      GpuPoint *point = &g_array_index (points, GpuPoint, j);
+      gpu_point_query (point, NULL);
+      gpu_stream_release (point->stream);
+    }
+    g_array_unref (points);
+
+    GpuAllocation *doomed = NULL;
+    pthread_mutex_lock (&scope->lock);
+    gpu_scope_retire (scope, UINT_MAX, &doomed);
+    pthread_mutex_unlock (&scope->lock);
+    gpu_cache_free_chain (cache, doomed, false);
+  }
+  gpu_cache_drain_detached (cache);
+}
+
+uint64_t
+gpu_cache_idle_bytes (GpuCache *cache, GpuAccount account)
+{
+  uint64_t bytes = 0;
+  g_autoptr (GPtrArray) scopes = gpu_cache_list_scopes (cache);
+  for (unsigned i = 0; i < scopes->len; i++) {
+    GpuScope *scope = g_ptr_array_index (scopes, i);
+    pthread_mutex_lock (&scope->lock);
+    bytes += scope->counts[account].bytes[GPU_ENTRY_IDLE];
+    pthread_mutex_unlock (&scope->lock);
+  }
+  return bytes;
+}
+
+/* Merges the scopes' ages by their heads, one lock at a time. */
+static GpuScope *
+scope_of_oldest (GPtrArray *scopes, GpuAccount account)
+{
+  GpuScope *found = NULL;
+  uint64_t oldest = UINT64_MAX;
+  for (unsigned i = 0; i < scopes->len; i++) {
+    GpuScope *scope = g_ptr_array_index (scopes, i);
+    pthread_mutex_lock (&scope->lock);
+    const GpuTreeNode *node = gpu_tree_first (&scope->age[account]);
+    if (node && gpu_container (node, GpuAllocation, by_age)->stamp < oldest) {
+      oldest = gpu_container (node, GpuAllocation, by_age)->stamp;
+      found = scope;
+    }
+    pthread_mutex_unlock (&scope->lock);
+  }
+  return found;
+}
+
+void
+gpu_cache_evict (GpuCache *cache, GpuAccount account, uint64_t target)
+{
+  if (atomic_load (&cache->bytes[account]) <= target)
+    return;
+  gpu_cache_absorb_orphans (cache);
+  g_autoptr (GPtrArray) scopes = gpu_cache_list_scopes (cache);
+  GpuScope *scope;
+  while (atomic_load (&cache->bytes[account]) > target && (scope = scope_of_oldest (scopes, account))) {
+    pthread_mutex_lock (&scope->lock);
+    GpuAllocation *oldest = gpu_scope_remove_oldest (scope, account);
+    pthread_mutex_unlock (&scope->lock);
+    gpu_cache_free_chain (cache, oldest, true);
+  }
+}
+
+void
+gpu_cache_settle (GpuCache *cache, GpuAccount account)
+{
+  uint64_t limit = atomic_load (&cache->limit[account]);
+  gpu_cache_evict (cache, account, limit);
+  if (atomic_load (&cache->trim_due) && atomic_load (&cache->bytes[account]) <= limit &&
+      atomic_exchange (&cache->trim_due, false))
+    gpu_device_trim (cache->device);
+}
+
+void
+gpu_cache_tick (GpuCache *cache, GpuStream *stream)
+{
+  bool over = false;
+  for (int account = 0; account < GPU_N_ACCOUNTS; account++)
+    over |= atomic_load_explicit (&cache->bytes[account], memory_order_relaxed) >
+            atomic_load_explicit (&cache->limit[account], memory_order_relaxed);
+  if (G_LIKELY (!over && !atomic_load_explicit (&cache->has_detached, memory_order_relaxed)))
+    return;
+
+  GpuScope *scope = gpu_stream_scope (stream);
+  gpu_cache_retire (cache, scope ? scope : gpu_thread_scope (cache), POLL_BUDGET);
+  gpu_cache_retire (cache, cache->shared, POLL_BUDGET);
+  for (int account = 0; account < GPU_N_ACCOUNTS; account++)
+    gpu_cache_settle (cache, account);
+  gpu_cache_drain_detached (cache);
+}
+
+void
+gpu_cache_detach (GpuCache *cache, GpuAllocation *allocation)
+{
+  pthread_mutex_lock (&cache->lock);
+  allocation->next = cache->detached;
+  cache->detached = allocation;
+  atomic_store (&cache->has_detached, true);
+  pthread_mutex_unlock (&cache->lock);
+}
+
+static bool
+is_complete (const GpuHistory *history)
+{
+  g_autoptr (GArray) points = g_array_new (false, false, sizeof (GpuPoint));
+  gpu_history_list_pending (history, points);
+  bool complete = true;
+  for (unsigned i = 0; i < points->len; i++) {
+    GpuPoint *point = &g_array_index (points, GpuPoint, i);
+    complete = complete && gpu_point_query (point, NULL) == GPU_STATUS_COMPLETE;
+    gpu_stream_release (point->stream);
+  }
+  return complete;
+}
+
+void
+gpu_cache_drain_detached (GpuCache *cache)
+{
+  if (!atomic_load (&cache->has_detached))
+    return;
+  pthread_mutex_lock (&cache->lock);
+  GpuAllocation *chain = cache->detached;
+  cache->detached = NULL;
+  atomic_store (&cache->has_detached, false);
+  pthread_mutex_unlock (&cache->lock);
+
+  for (GpuAllocation *allocation = chain, *next; allocation; allocation = next) {
+    next = allocation->next;
+    if (!is_complete (&allocation->history)) {
+      gpu_cache_detach (cache, allocation);
+      continue;
+    }
+    uint64_t capacity = allocation->capacity;
+    free_memory (cache, allocation);
+    atomic_fetch_sub (&cache->detached_bytes[gpu_memory_kind_account (allocation->kind)], capacity);
+    gpu_allocation_recycle (cache, allocation);
+  }
+}
+
+/* Waits for every access; false, with @error set if that is not set yet, if the device cannot say (rule 24). */
+static bool
+wait_for_history (const GpuHistory *history, GError **error)
+{
+  g_autoptr (GArray) points = g_array_new (false, false, sizeof (GpuPoint));
+  gpu_history_list_pending (history, points);
+  bool ok = true;
+  for (unsigned i = 0; i < points->len; i++) {
+    GpuPoint *point = &g_array_index (points, GpuPoint, i);
+    ok = gpu_point_wait (point, error && !*error ? error : NULL) && ok;
+    gpu_stream_release (point->stream);
+  }
+  return ok;
+}
+
+/* Frees what a clear took out of a scope. What a lost device may still be using is never given back: it goes when the
+ * device goes. */
+static bool
+free_when_complete (GpuCache *cache, GpuAllocation *chain, GError **error)
+{
+  bool ok = true;
+  for (GpuAllocation *allocation = chain, *next; allocation; allocation = next) {
+    next = allocation->next;
+    allocation->next = NULL;
+    if (wait_for_history (&allocation->history, error)) {
+      gpu_cache_free_chain (cache, allocation, false);
+      continue;
+    }
+    ok = false;
+    GpuAccount account = gpu_memory_kind_account (allocation->kind);
+    uint64_t capacity = allocation->capacity;
+    gpu_allocation_recycle (cache, allocation);
+    atomic_fetch_sub (&cache->bytes[account], capacity);
+    atomic_fetch_sub (&cache->carried[account], capacity);
+  }
+  return ok;
+}
+
+bool
+gpu_cache_clear (GpuDevice *device, GpuCacheScope which, GError **error)
+{
+  g_return_val_if_fail (device != NULL, false);
+
+  GpuCache *cache = device->cache;
+  GPtrArray *scopes;
+  if (which == GPU_CACHE_LOCAL) {
+    scopes = g_ptr_array_new_with_free_func ((GDestroyNotify)gpu_scope_unref);
+    g_ptr_array_add (scopes, gpu_scope_ref (gpu_thread_scope (cache)));
+  } else {
+    gpu_cache_absorb_orphans (cache);
+    scopes = gpu_cache_list_scopes (cache);
+  }
+
+  bool ok = true;
+  for (unsigned i = 0; i < scopes->len; i++) {
+    GpuScope *scope = g_ptr_array_index (scopes, i);
+    pthread_mutex_lock (&scope->lock);
+    GpuAllocation *chain = scope->ended ? NULL : gpu_scope_clear (scope);
+    pthread_mutex_unlock (&scope->lock);
+    ok = free_when_complete (cache, chain, error) && ok;
+  }
+  g_ptr_array_unref (scopes);
+  gpu_cache_drain_detached (cache);
+  gpu_device_trim (device);
+  return ok;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * libgpucache: a caching, stream-ordered memory pool for images on GPUs, and operations on them.
+ */
+#pragma once
+
+#include <gpucache/cache.h>
+#include <gpucache/device.h>
+#include <gpucache/flip.h>
+#include <gpucache/format.h>
+#include <gpucache/image.h>
+#include <gpucache/normalize.h>
+#include <gpucache/resize.h>
+#include <gpucache/stream.h>
+#include <gpucache/types.h>

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Histories (rule 20): who touched an allocation, as far as somebody may still have to wait for it.
+ */
+#include "stream-priv.h"
+
+static void
+point_set (GpuPoint *point, const GpuPoint *value)
+{
+  if (point->stream != value->stream) {
+    if (value->stream)
+      gpu_stream_hold (value->stream);
+    if (point->stream)
+      gpu_stream_release (point->stream);
+    point->stream = value->stream;
+  }
+  point->number = value->number;
+}
+
+void
+gpu_history_init (GpuHistory *history)
+{
+  memset (history, 0, sizeof *history);
+  history->reads = history->first_reads;
+  history->reads_allocated = G_N_ELEMENTS (history->first_reads);
+}
+
+static void
+drop_reads (GpuHistory *history)
+{
+  for (unsigned i = 0; i < history->n_reads; i++)
+    gpu_stream_release (history->reads[i].stream);
+  history->n_reads = 0;
+}
+
+void
+gpu_history_clear (GpuHistory *history)
+{
+  const GpuPoint none = {0};
+  point_set (&history->write, &none);
+  drop_reads (history);
+  if (history->reads != history->first_reads)
+    g_free (history->reads);
+  gpu_history_init (history);
+}
+
+void
+gpu_history_set (GpuHistory *history, const GpuPoint *write)
+{
+  drop_reads (history);
+  point_set (&history->write, write);
+}
+
+static void
+append_read (GpuHistory *history, const GpuPoint *point)
+{
+  if (history->n_reads == history->reads_allocated) {
+    unsigned n = history->reads_allocated * 2;
+    GpuPoint *reads = g_new (GpuPoint, n);
+    memcpy (reads, history->reads, history->n_reads * sizeof *reads);
+    if (history->reads != history->first_reads)
+      g_free (history->reads);
+    history->reads = reads;
+    history->reads_allocated = n;
+  }
+  history->reads[history->n_reads++] = (GpuPoint){gpu_stream_hold (point->stream), point->number};
+}
+
+/* Drops the reads that nobody has to wait for any more, and with @stream those that are ordered on it. */
+static void
+prune_reads (GpuHistory *history, GpuStream *stream)
+{
+  unsigned kept = 0;
+  for (unsigned i = 0; i < history->n_reads; i++) {
+    GpuPoint *read = &history->reads[i];
+    if (gpu_point_observed (read) || (stream && gpu_stream_is_ordered (stream, read)))
+      gpu_stream_release (read->stream);
+    else
+      history->reads[kept++] = *read;
+  }
+  history->n_reads = kept;
+}
+
+void
+gpu_history_add (GpuHistory *history, const GpuPoint *point, GpuAccessFlags flags)
+{
+  if (flags & GPU_ACCESS_WRITE) {
+    prune_reads (history, point->stream);
+    if (!gpu_stream_is_ordered (point->stream, &history->write))
+      append_read (history, &history->write);
+    point_set (&history->write, point);
+    return;
+  }
+  for (unsigned i = 0; i < history->n_reads; i++)
+    if (history->reads[i].stream == point->stream) {
+      history->reads[i].number = MAX (history->reads[i].number, point->number);
+      return;
+    }
+  if (history->n_reads == history->reads_allocated)
+    prune_reads (history, NULL);
+  append_read (history, point);
+}
+
+bool
+gpu_history_is_ordered (const GpuHistory *history, GpuStream *stream)
+{
+  if (!gpu_stream_is_ordered (stream, &history->write))
+    return false;
+  for (unsigned i = 0; i < history->n_reads; i++)
+    if (!gpu_stream_is_ordered (stream, &history->reads[i]))
+      return false;
+  return true;
+}
+
+bool
+gpu_history_observed (const GpuHistory *history)
+{
+  if (!gpu_point_observed (&history->write))
+    return false;
+  for (unsigned i = 0; i < history->n_reads; i++)
+    if (!gpu_point_observed (&history->reads[i]))
+      return false;
+  return true;
+}
+
+GpuHistoryKind
+gpu_history_kind (const GpuHistory *history, GpuPoint *last)
+{
+  GpuPoint found = {0};
+  const GpuPoint *point = &history->write;
+  for (unsigned i = 0; i <= history->n_reads; point = &history->reads[i++]) {
+    if (gpu_point_observed (point))
+      continue;
+    if (found.stream && found.stream != point->stream)
+      return GPU_HISTORY_MIXED;
+    if (!found.stream || point->number > found.number)
+      found = *point;
+  }
+  if (!found.stream) {
+    *last = history->n_reads ? history->reads[history->n_reads - 1] : history->write;
+    return GPU_HISTORY_COMPLETE;
+  }
+  *last = found;
+  return GPU_HISTORY_ONE_STREAM;
+}
+
+void
+gpu_history_list_pending (const GpuHistory *history, GArray *points)
+{
+  const GpuPoint *point = &history->write;
+  for (unsigned i = 0; i <= history->n_reads; point = &history->reads[i++]) {
+    if (gpu_point_observed (point))
+      continue;
+    const GpuPoint held = {gpu_stream_hold (point->stream), point->number};
+    g_array_append_val (points, held);
+  }
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Images: descriptors over allocations, views and wraps, and copies between images and host memory.
+ */
+#include "cache-priv.h"
+#include "image-priv.h"
+
+static bool
+check_request (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind, GpuStream *stream, GError **error)
+{
+  if (stream && gpu_stream_device (stream) != device) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "the stream is %s's and the memory is asked of %s; use a stream "
+                 "of the same device",
+                 gpu_device_name (gpu_stream_device (stream)), gpu_device_name (device));
+    return false;
+  }
+  if ((unsigned)kind >= GPU_N_MEMORY_KINDS) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "%d is no kind of memory", (int)kind);
+    return false;
+  }
+  const GpuFormatInfo *info = gpu_format_info (spec->format);
+  if (!info || spec->size == 0 || spec->width == 0 || spec->height == 0) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "an image spec of format %d, %ux%u, %zu bytes is not valid; fill it with gpu_image_spec_init()",
+                 (int)spec->format, spec->width, spec->height, spec->size);
+    return false;
+  }
+  if (spec->alignment == 0 || (spec->alignment & (spec->alignment - 1)) != 0) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "an alignment of %zu bytes is not a power of two",
+                 spec->alignment);
+    return false;
+  }
+  return true;
+}
+
+GpuImage *
+gpu_image_acquire (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind, GpuStream *stream,
+                   GpuAcquireFlags flags, GError **error)
+{
+  g_return_val_if_fail (device != NULL && spec != NULL, NULL);
+
+  if (!check_request (device, spec, kind, stream, error))
+    return NULL;
+  const GpuRequest request = {.spec = spec,
+                              .kind = kind,
+                              .account = gpu_memory_kind_account (kind),
+                              .stream = stream,
+                              .host = (flags & GPU_ACQUIRE_HOST) || gpu_memory_kind_is_host (kind)};
+  GpuAllocation *allocation = gpu_cache_acquire (device->cache, &request, error);
+  return allocation ? &allocation->image : NULL;
+}
+
+GpuImage *
+gpu_image_wrap (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind, void *data, GpuStream *stream,
+                GpuReleaseFunc release, void *user_data, GError **error)
+{
+  g_return_val_if_fail (device != NULL && spec != NULL && data != NULL, NULL);
+
+  if (!check_request (device, spec, kind, stream, error) || !gpu_device_check (device, error))
+    return NULL;
+  if (!stream && !gpu_device_synchronize (device, error))
+    return NULL;
+
+  GpuAllocation *allocation = gpu_allocation_new (device->cache);
+  allocation->kind = kind;
+  allocation->owned = false;
+  allocation->data = allocation->image.data = data;
+  allocation->capacity = spec->size;
+  allocation->alignment = spec->alignment;
+  allocation->image.spec = *spec;
+  allocation->release = release;
+  allocation->user_data = user_data;
+  atomic_store (&allocation->image.refs, 1);
+  gpu_device_ref (device);
+
+  if (stream) {
+    /* Its owner's last write: what the stream was given so far, by us or by others. */
+    const GpuPoint write = {stream,
+                            gpu_stream_is_foreign (stream) ? gpu_stream_advance (stream) : gpu_stream_present (stream)};
+    gpu_history_set (&allocation->history, &write);
+    if (gpu_stream_is_foreign (stream) && !gpu_stream_mark (stream, error)) {
+      allocation->release = NULL;
+      gpu_image_unref (&allocation->image);
+      return NULL;
+    }
+  }
+  return &allocation->image;
+}
+
+static bool
+is_root (const GpuImage *image)
+{
+  return image == &image->allocation->image;
+}
+
+GpuImage *
+gpu_image_view (GpuImage *image, uint32_t x, uint32_t y, uint32_t width, uint32_t height, GError **error)
+{
+  g_return_val_if_fail (image != NULL, NULL);
+
+  const GpuImageSpec *spec = &image->spec;
+  const GpuFormatInfo *info = gpu_format_info (spec->format);
+  if (width == 0 || height == 0 || (uint64_t)x + width > spec->width || (uint64_t)y + height > spec->height) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "the rectangle %ux%u at %u,%u does not lie in an image of %ux%u",
+                 width, height, x, y, spec->width, spec->height);
+    return NULL;
+  }
+
+  GpuImageSpec part = *spec;
+  part.width = width;
+  part.height = height;
+  part.alignment = 1;
+  for (unsigned i = 0; i < info->n_planes; i++) {
+    const GpuPlaneInfo *plane = &info->plane[i];
+    if (x & ((1u << plane->w_shift) - 1) || y & ((1u << plane->h_shift) - 1)) {
+      g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                   "a view of %s cannot begin at %u,%u, between two chroma samples; use even coordinates", info->name,
+                   x, y);
+      return NULL;
+    }
+    part.offset[i] +=
+        (size_t)(y >> plane->h_shift) * part.stride[i] + (size_t)(x >> plane->w_shift) * plane->pixel_bytes;
+  }
+
+  GpuImage *view = g_new0 (GpuImage, 1);
+  atomic_init (&view->refs, 1);
+  view->allocation = image->allocation;
+  view->spec = part;
+  view->data = image->data;
+  gpu_image_ref (&image->allocation->image);
+  return view;
+}
+
+GpuImage *
+gpu_image_ref (GpuImage *image)
+{
+  g_return_val_if_fail (image != NULL, NULL);
+
+  atomic_fetch_add_explicit (&image->refs, 1, memory_order_relaxed);
+  return image;
+}
+
+void
+gpu_image_unref (GpuImage *image)
+{
+  if (!image)
+    return;
+  GpuAllocation *allocation = image->allocation;
+  bool root = is_root (image);
+  unsigned refs = atomic_fetch_sub_explicit (&image->refs, 1, memory_order_acq_rel);
+  if (refs == 0) {
+    atomic_store (&image->refs, 0);
+    g_critical ("an image was released more often than it was referenced; its memory stays in the cache");
+    return;
+  }
+  if (refs > 1)
+    return;
+  if (root) {
+    gpu_cache_release (allocation);
+  } else {
+    g_free (image);
+    gpu_image_unref (&allocation->image);
+  }
+}
+
+GpuDevice *
+gpu_image_device (const GpuImage *image)
+{
+  return image->allocation->device;
+}
+
+GpuMemoryKind
+gpu_image_kind (const GpuImage *image)
+{
+  return image->allocation->kind;
+}
+
+const GpuImageSpec *
+gpu_image_spec (const GpuImage *image)
+{
+  return &image->spec;
+}
+
+void *
+gpu_image_data (const GpuImage *image)
+{
+  return image->data;
+}
+
+size_t
+gpu_image_capacity (const GpuImage *image)
+{
+  return image->allocation->capacity;
+}
+
+/* Copies */
+
+/* One side of a copy: an image's planes, or a host's. */
+typedef struct {
+  const GpuImageSpec *spec;
+  uint8_t *data;
+} Side;
+
+typedef struct {
+  Side src, dst;
+  GpuCopyKind kind;
+  uint8_t value;
+} Transfer;
+
+static GpuCopy
+plane_copy (const Transfer *transfer, unsigned plane)
+{
+  const GpuImageSpec *to = transfer->dst.spec, *from = transfer->src.spec;
+  GpuCopy copy = {.dst = transfer->dst.data + to->offset[plane],
+                  .dst_stride = to->stride[plane],
+                  .row_bytes = gpu_image_spec_row_bytes (to, plane),
+                  .rows = gpu_image_spec_plane_height (to, plane)};
+  if (from) {
+    copy.src = transfer->src.data + from->offset[plane];
+    copy.src_stride = from->stride[plane];
+  }
+  return copy;
+}
+
+static bool
+copy_planes (GpuDevice *device, void *native, void *data, GError **error)
+{
+  const Transfer *transfer = data;
+  unsigned n_planes = gpu_format_info (transfer->dst.spec->format)->n_planes;
+  for (unsigned i = 0; i < n_planes; i++) {
+    const GpuCopy copy = plane_copy (transfer, i);
+    if (!gpu_device_copy (device, &copy, transfer->kind, native, error))
+      return false;
+  }
+  return true;
+}
+
+static bool
+fill_planes (GpuDevice *device, void *native, void *data, GError **error)
+{
+  const Transfer *transfer = data;
+  unsigned n_planes = gpu_format_info (transfer->dst.spec->format)->n_planes;
+  for (unsigned i = 0; i < n_planes; i++) {
+    const GpuCopy copy = plane_copy (transfer, i);
+    if (!gpu_device_fill (device, &copy, transfer->value, native, error))
+      return false;
+  }
+  return true;
+}
+
+static bool
+check_same_shape (const GpuImageSpec *src, const GpuImageSpec *dst, GError **error)
+{
+  if (src->format == dst->format && src->width == dst->width && src->height == dst->height)
+    return true;
+  const GpuFormatInfo *from = gpu_format_info (src->format), *to = gpu_format_info (dst->format);
+  g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+               "a copy from %s %ux%u to %s %ux%u is not possible; format and size must be the same",
+               from ? from->name : "an unknown format", src->width, src->height, to ? to->name : "an unknown format",
+               dst->width, dst->height);
+  return false;
+}
+
+bool
+gpu_image_copy (GpuStream *stream, GpuImage *src, GpuImage *dst, GError **error)
+{
+  g_return_val_if_fail (stream != NULL && src != NULL && dst != NULL, false);
+
+  if (!check_same_shape (&src->spec, &dst->spec, error))
+    return false;
+  Transfer transfer = {{&src->spec, src->data}, {&dst->spec, dst->data}, GPU_COPY_DEVICE, 0};
+  return gpu_images_submit (stream, &src, 1, &dst, 1, copy_planes, &transfer, error);
+}
+
+bool
+gpu_image_fill (GpuStream *stream, GpuImage *image, uint8_t value, GError **error)
+{
+  g_return_val_if_fail (stream != NULL && image != NULL, false);
+
+  Transfer transfer = {.dst = {&image->spec, image->data}, .value = value};
+  return gpu_images_submit (stream, NULL, 0, &image, 1, fill_planes, &transfer, error);
+}
+
+/* The host's side is free again when what was just submitted is complete. */
+static bool
+wait_for_submitted (GpuStream *stream, GError **error)
+{
+  const GpuPoint present = {stream, gpu_stream_present (stream)};
+  return gpu_point_wait (&present, error);
+}
+
+bool
+gpu_image_copy_from_host (GpuStream *stream, GpuImage *image, const void *host, const GpuImageSpec *host_spec,
+                          GError **error)
+{
+  g_return_val_if_fail (stream != NULL && image != NULL && host != NULL && host_spec != NULL, false);
+
+  if (!check_same_shape (host_spec, &image->spec, error))
+    return false;
+  Transfer transfer = {{host_spec, (uint8_t *)host}, {&image->spec, image->data}, GPU_COPY_FROM_HOST, 0};
+  return gpu_images_submit (stream, NULL, 0, &image, 1, copy_planes, &transfer, error) &&
+         wait_for_submitted (stream, error);
+}
+
+bool
+gpu_image_copy_to_host (GpuStream *stream, GpuImage *image, void *host, const GpuImageSpec *host_spec, GError **error)
+{
+  g_return_val_if_fail (stream != NULL && image != NULL && host != NULL && host_spec != NULL, false);
+
+  if (!check_same_shape (&image->spec, host_spec, error))
+    return false;
+  Transfer transfer = {{&image->spec, image->data}, {host_spec, host}, GPU_COPY_TO_HOST, 0};
+  return gpu_images_submit (stream, &image, 1, NULL, 0, copy_planes, &transfer, error) &&
+         wait_for_submitted (stream, error);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What a device launches. A kernel is one function in two builds: compiled by nvcc into the fat binary under its name,
+ * and by the C compiler as a loop over the same per-pixel code. Taken by both compilers.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** Work items in each direction; a kernel looks after those beyond the edge itself. */
+typedef struct {
+  uint32_t x, y, z;
+} GpuExtent;
+
+/**
+ * GpuKernel:
+ * @name: the symbol in the fat binary, declared extern "C" with the arguments' struct as its one parameter
+ * @args_size: bytes of that struct, which has no padding that matters and holds no pointer to host memory
+ * @block: threads of a block in each direction, CUDA only
+ * @run: does all of @extent's work items on the calling thread, for the CPU device
+ *
+ * One static constant for each kernel; devices cache what they look up by its address.
+ */
+typedef struct {
+  const char *name;
+  size_t args_size;
+  GpuExtent block;
+  void (*run) (const void *args, GpuExtent extent);
+} GpuKernel;

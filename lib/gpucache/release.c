@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Wrapped memory goes back to its owner (rules 1 and 11): at once if every access is complete, else from one release
+ * thread a device, woken by calls that the accesses' streams make. The owner may be a bounded pool that is unable to
+ * go on until then, so nobody's next call can be waited for.
+ */
+#include "cache-priv.h"
+
+struct GpuReleaser {
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t woken;
+  GpuAllocation *ready; /* every access is complete */
+  bool stop;
+  bool detached; /* stopped from its own thread, which frees it */
+};
+
+static void
+releaser_free (GpuReleaser *releaser)
+{
+  pthread_cond_destroy (&releaser->woken);
+  pthread_mutex_destroy (&releaser->lock);
+  g_free (releaser);
+}
+
+/* Calls the owner with none of our locks held; lets go of the device. */
+static void
+hand_back (GpuAllocation *allocation)
+{
+  GpuDevice *device = allocation->device;
+  GpuReleaseFunc release = allocation->release;
+  void *user_data = allocation->user_data;
+  gpu_allocation_recycle (device->cache, allocation);
+  if (release)
+    release (user_data);
+  gpu_device_unref (device);
+}
+
+static void *
+run_releaser (void *data)
+{
+  GpuReleaser *releaser = data;
+  pthread_mutex_lock (&releaser->lock);
+  for (;;) {
+    while (!releaser->ready && !releaser->stop)
+      pthread_cond_wait (&releaser->woken, &releaser->lock);
+    GpuAllocation *allocation = releaser->ready;
+    if (!allocation)
+      break;
+    releaser->ready = allocation->next;
+    pthread_mutex_unlock (&releaser->lock);
+    hand_back (allocation); /* may take the device down, and with it stop this thread */
+    pthread_mutex_lock (&releaser->lock);
+  }
+  bool detached = releaser->detached;
+  pthread_mutex_unlock (&releaser->lock);
+  if (detached)
+    releaser_free (releaser);
+  return NULL;
+}
+
+static GpuReleaser *
+releaser_new (void)
+{
+  GpuReleaser *releaser = g_new0 (GpuReleaser, 1);
+  pthread_mutex_init (&releaser->lock, NULL);
+  pthread_cond_init (&releaser->woken, NULL);
+  int failure = pthread_create (&releaser->thread, NULL, run_releaser, releaser);
+  if (failure)
+    g_error ("no thread for releasing wrapped memory: %s", g_strerror (failure));
+  return releaser;
+}
+
+void
+gpu_releaser_free (GpuReleaser *releaser)
+{
+  bool own = pthread_equal (releaser->thread, pthread_self ());
+  pthread_mutex_lock (&releaser->lock);
+  releaser->stop = true;
+  releaser->detached = own;
+  pthread_cond_signal (&releaser->woken);
+  pthread_mutex_unlock (&releaser->lock);
+  if (own) {
+    pthread_detach (releaser->thread);
+    return;
+  }
+  pthread_join (releaser->thread, NULL);
+  releaser_free (releaser);
+}
+
+/* One of the streams came to where the allocation is not used any more. Called by the device: only wakes. */
+static void
+on_complete (void *data)
+{
+  GpuAllocation *allocation = data;
+  if (atomic_fetch_sub (&allocation->calls_left, 1) != 1)
+    return;
+  GpuReleaser *releaser = allocation->device->cache->releaser;
+  pthread_mutex_lock (&releaser->lock);
+  allocation->next = releaser->ready;
+  releaser->ready = allocation;
+  pthread_cond_signal (&releaser->woken);
+  pthread_mutex_unlock (&releaser->lock);
+}
+
+/* Nobody can say any more when the allocation is complete (rule 24): its owner gets it back when the device goes. */
+static void
+abandon (GpuCache *cache, GpuAllocation *allocation)
+{
+  GpuDevice *device = cache->device;
+  pthread_mutex_lock (&cache->lock);
+  allocation->next = cache->abandoned;
+  cache->abandoned = allocation;
+  pthread_mutex_unlock (&cache->lock);
+  gpu_device_unref (device);
+}
+
+void
+gpu_release_abandoned (GpuCache *cache)
+{
+  for (GpuAllocation *allocation = cache->abandoned, *next; allocation; allocation = next) {
+    next = allocation->next;
+    gpu_device_ref (cache->device); /* which hand_back() drops */
+    hand_back (allocation);
+  }
+  cache->abandoned = NULL;
+}
+
+/* Has every stream that uses the allocation say when it is done. */
+static void
+call_when_complete (GpuCache *cache, GpuAllocation *allocation, GArray *points)
+{
+  pthread_mutex_lock (&cache->lock);
+  if (!cache->releaser)
+    cache->releaser = releaser_new ();
+  pthread_mutex_unlock (&cache->lock);
+
+  /* One more than there are calls, so that none of them is the last one before all are made. */
+  atomic_store (&allocation->calls_left, points->len + 1);
+  bool ok = true;
+  for (unsigned i = 0; i < points->len; i++)
+    ok = gpu_stream_call (&g_array_index (points, GpuPoint, i), on_complete, allocation, NULL) && ok;
+  if (ok)
+    on_complete (allocation);
+  else
+    abandon (cache, allocation);
+}
+
+void
+gpu_release_wrapped (GpuAllocation *allocation)
+{
+  GpuCache *cache = allocation->device->cache;
+  g_autoptr (GArray) points = g_array_new (false, false, sizeof (GpuPoint));
+  gpu_history_list_pending (&allocation->history, points);
+
+  bool complete = true;
+  for (unsigned i = 0; i < points->len && complete; i++)
+    complete = gpu_point_query (&g_array_index (points, GpuPoint, i), NULL) == GPU_STATUS_COMPLETE;
+  if (complete)
+    hand_back (allocation);
+  else
+    call_when_complete (cache, allocation, points);
+  for (unsigned i = 0; i < points->len; i++)
+    gpu_stream_release (g_array_index (points, GpuPoint, i).stream);
+}

@@ -1,0 +1,782 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Scopes: where entries are filed while nobody uses them (rules 3 to 5, 14, 15). Nothing here calls the driver.
+ */
+#include "cache-priv.h"
+
+#include <time.h>
+
+/* How many entries with accesses on several streams one lookup or retirement looks at. */
+#define MIXED_LOOKS 16
+
+/* How many of the entries last used on another stream; the oldest is nearly always the first to be ordered. */
+#define SLOT_LOOKS 4
+
+static unsigned
+mix (unsigned hash, uint64_t value)
+{
+  return (unsigned)(((hash ^ value) * 0x9E3779B97F4A7C15u) >> 29);
+}
+
+static unsigned
+shelf_hash_of (const GpuImageSpec *spec, GpuMemoryKind kind)
+{
+  unsigned hash = mix (kind, spec->format);
+  hash = mix (hash, (uint64_t)spec->width << 32 | spec->height);
+  hash = mix (hash, spec->stride[0]);
+  return mix (hash, spec->size);
+}
+
+static unsigned
+shelf_hash (const void *shelf)
+{
+  return ((const GpuShelf *)shelf)->hash;
+}
+
+static gboolean
+shelf_equal (const void *a, const void *b)
+{
+  const GpuShelf *one = a, *other = b;
+  return one->kind == other->kind && gpu_image_spec_equal (&one->spec, &other->spec);
+}
+
+static unsigned
+lane_hash (const void *lane)
+{
+  return mix (0, ((const GpuLane *)lane)->id);
+}
+
+static gboolean
+lane_equal (const void *a, const void *b)
+{
+  return ((const GpuLane *)a)->id == ((const GpuLane *)b)->id;
+}
+
+static unsigned
+slot_hash (const void *slot)
+{
+  const GpuSlot *one = slot;
+  return mix (one->shelf->hash, one->lane->id);
+}
+
+static gboolean
+slot_equal (const void *a, const void *b)
+{
+  const GpuSlot *one = a, *other = b;
+  return one->shelf == other->shelf && one->lane->id == other->lane->id;
+}
+
+static int
+compare_addresses (const void *a, const void *b)
+{
+  return a < b ? -1 : a > b;
+}
+
+static int
+compare_fit (const GpuTreeNode *a, const GpuTreeNode *b)
+{
+  const GpuFitNode *one = gpu_container (a, GpuFitNode, node), *other = gpu_container (b, GpuFitNode, node);
+  if (one->match != other->match)
+    return one->match < other->match ? -1 : 1;
+  if (one->capacity != other->capacity)
+    return one->capacity < other->capacity ? -1 : 1;
+  if (one->stamp != other->stamp)
+    return one->stamp > other->stamp ? -1 : 1;
+  return compare_addresses (a, b);
+}
+
+static int
+compare_age (const GpuTreeNode *a, const GpuTreeNode *b)
+{
+  const GpuAllocation *one = gpu_container (a, GpuAllocation, by_age);
+  const GpuAllocation *other = gpu_container (b, GpuAllocation, by_age);
+  if (one->stamp != other->stamp)
+    return one->stamp < other->stamp ? -1 : 1;
+  return compare_addresses (a, b);
+}
+
+GpuScope *
+gpu_scope_new (GpuCache *cache, GpuScopeType type, uint64_t owner)
+{
+  GpuScope *scope = calloc (1, sizeof *scope);
+  if (!scope)
+    g_error ("out of host memory");
+  atomic_init (&scope->refs, 1);
+  atomic_init (&scope->cache, cache);
+  scope->type = type;
+  scope->owner = owner;
+  pthread_mutex_init (&scope->lock, NULL);
+  scope->shelves = g_hash_table_new (shelf_hash, shelf_equal);
+  scope->slots = g_hash_table_new (slot_hash, slot_equal);
+  scope->lanes = g_hash_table_new (lane_hash, lane_equal);
+  gpu_tree_init (&scope->fit, compare_fit);
+  for (int account = 0; account < GPU_N_ACCOUNTS; account++)
+    gpu_tree_init (&scope->age[account], compare_age);
+
+  if (type != GPU_SCOPE_SHARED) {
+    pthread_mutex_lock (&cache->lock);
+    g_ptr_array_add (cache->scopes, gpu_scope_ref (scope));
+    pthread_mutex_unlock (&cache->lock);
+  }
+  return scope;
+}
+
+GpuScope *
+gpu_scope_new_for_stream (GpuCache *cache, uint64_t stream_id)
+{
+  return gpu_scope_new (cache, GPU_SCOPE_STREAM, stream_id);
+}
+
+GpuScope *
+gpu_scope_ref (GpuScope *scope)
+{
+  atomic_fetch_add_explicit (&scope->refs, 1, memory_order_relaxed);
+  return scope;
+}
+
+/* The tables are gone by the time that a thread's destructor can be the last to let go: see gpu_scope_end(). */
+void
+gpu_scope_unref (GpuScope *scope)
+{
+  if (atomic_fetch_sub_explicit (&scope->refs, 1, memory_order_acq_rel) != 1)
+    return;
+  if (scope->shelves) {
+    g_hash_table_unref (scope->shelves);
+    g_hash_table_unref (scope->slots);
+    g_hash_table_unref (scope->lanes);
+  }
+  pthread_mutex_destroy (&scope->lock);
+  free (scope);
+}
+
+/* Shelves, slots and lanes */
+
+static GpuShelf *
+find_shelf (GpuScope *scope, const GpuImageSpec *spec, GpuMemoryKind kind)
+{
+  GpuShelf *recent = scope->recent_shelf;
+  if (recent && recent->kind == kind && gpu_image_spec_equal (&recent->spec, spec))
+    return recent;
+  const GpuShelf probe = {.spec = *spec, .kind = kind, .hash = shelf_hash_of (spec, kind)};
+  GpuShelf *shelf = g_hash_table_lookup (scope->shelves, &probe);
+  if (shelf)
+    scope->recent_shelf = shelf;
+  return shelf;
+}
+
+static GpuSlot *
+find_slot (GpuScope *scope, GpuShelf *shelf, uint64_t stream_id)
+{
+  if (shelf->recent_slot && shelf->recent_slot->lane->id == stream_id)
+    return shelf->recent_slot;
+  GpuLane lane = {.id = stream_id};
+  const GpuSlot probe = {.shelf = shelf, .lane = &lane};
+  return g_hash_table_lookup (scope->slots, &probe);
+}
+
+static GpuLane *
+make_lane (GpuScope *scope, GpuStream *stream)
+{
+  const GpuLane probe = {.id = stream ? gpu_stream_id (stream) : 0};
+  GpuLane *lane = g_hash_table_lookup (scope->lanes, &probe);
+  if (!lane) {
+    lane = g_new0 (GpuLane, 1);
+    lane->id = probe.id;
+    lane->stream = stream ? gpu_stream_hold (stream) : NULL;
+    g_hash_table_add (scope->lanes, lane);
+  }
+  return lane;
+}
+
+static void
+leave_slot (GpuScope *scope, GpuSlot *slot)
+{
+  if (!slot || --slot->n_bound > 0)
+    return;
+  g_hash_table_remove (scope->slots, slot);
+  if (slot->shelf->recent_slot == slot)
+    slot->shelf->recent_slot = NULL;
+  GpuLane *lane = slot->lane;
+  g_free (slot);
+  if (--lane->n_slots > 0)
+    return;
+  g_hash_table_remove (scope->lanes, lane);
+  if (lane->stream)
+    gpu_stream_release (lane->stream);
+  g_free (lane);
+}
+
+static void
+join_slot (GpuScope *scope, GpuAllocation *allocation, GpuStream *stream)
+{
+  GpuShelf *shelf = allocation->shelf;
+  uint64_t id = stream ? gpu_stream_id (stream) : 0;
+  if (allocation->slot && allocation->slot->lane->id == id)
+    return;
+
+  GpuSlot *slot = find_slot (scope, shelf, id);
+  if (!slot) {
+    slot = g_new0 (GpuSlot, 1);
+    slot->shelf = shelf;
+    slot->lane = make_lane (scope, stream);
+    slot->lane->n_slots++;
+    g_hash_table_add (scope->slots, slot);
+  }
+  slot->n_bound++;
+  shelf->recent_slot = slot;
+  leave_slot (scope, allocation->slot);
+  allocation->slot = slot;
+}
+
+static void
+join_shelf (GpuScope *scope, GpuAllocation *allocation)
+{
+  GpuShelf *shelf = find_shelf (scope, &allocation->image.spec, allocation->kind);
+  if (!shelf) {
+    shelf = g_new0 (GpuShelf, 1);
+    shelf->spec = allocation->image.spec;
+    shelf->kind = allocation->kind;
+    shelf->hash = shelf_hash_of (&shelf->spec, shelf->kind);
+    g_hash_table_add (scope->shelves, shelf);
+    scope->recent_shelf = shelf;
+  }
+  shelf->n_bound++;
+  allocation->shelf = shelf;
+  if (scope->n_bound++ == 0)
+    gpu_scope_ref (scope);
+}
+
+static bool
+leave_shelf (GpuScope *scope, GpuShelf *shelf)
+{
+  if (--shelf->n_bound == 0) {
+    g_hash_table_remove (scope->shelves, shelf);
+    if (scope->recent_shelf == shelf)
+      scope->recent_shelf = NULL;
+    g_free (shelf);
+  }
+  return --scope->n_bound == 0;
+}
+
+bool
+gpu_scope_unbind (GpuScope *scope, GpuAllocation *allocation)
+{
+  leave_slot (scope, allocation->slot);
+  bool was_last = leave_shelf (scope, allocation->shelf);
+  allocation->slot = NULL;
+  allocation->shelf = NULL;
+  return was_last;
+}
+
+/* Unbinds what goes elsewhere. The scope's last bound entry is never its last reference: the caller has one. */
+static void
+let_go (GpuScope *scope, GpuAllocation *allocation)
+{
+  if (gpu_scope_unbind (scope, allocation))
+    gpu_scope_unref (scope);
+  allocation->scope = NULL;
+}
+
+/* Filing */
+
+static void
+count (GpuScope *scope, const GpuAllocation *allocation, GpuEntryState state, int by)
+{
+  GpuScopeCounts *counts = &scope->counts[gpu_memory_kind_account (allocation->kind)];
+  counts->entries[state] += (uint64_t)(int64_t)by;
+  counts->bytes[state] += by > 0 ? allocation->capacity : -(uint64_t)allocation->capacity;
+  scope->changes++;
+}
+
+static void
+file_pending (GpuScope *scope, GpuAllocation *allocation)
+{
+  allocation->state = GPU_ENTRY_PENDING;
+  GpuLane *lane = allocation->slot->lane;
+  count (scope, allocation, GPU_ENTRY_PENDING, +1);
+  gpu_list_append (&allocation->slot->entries, &allocation->by_slot);
+  gpu_list_append (&allocation->shelf->pending, &allocation->by_shelf);
+
+  /* By number, so that the first one of a lane is the first to be complete; nearly always it belongs at the end. */
+  GpuLink *after = lane->pending.last;
+  while (after && gpu_container (after, GpuAllocation, by_lane)->number > allocation->number)
+    after = after->previous;
+  if (!lane->pending.first) {
+    gpu_list_append (&scope->pending_lanes, &lane->by_scope);
+    scope->n_pending_lanes++;
+  }
+  gpu_list_insert_after (&lane->pending, after, &allocation->by_lane);
+  allocation->leaving = scope->type == GPU_SCOPE_SHARED;
+}
+
+static void
+unfile_pending (GpuScope *scope, GpuAllocation *allocation)
+{
+  count (scope, allocation, GPU_ENTRY_PENDING, -1);
+  gpu_list_remove (&allocation->slot->entries, &allocation->by_slot);
+  gpu_list_remove (&allocation->shelf->pending, &allocation->by_shelf);
+  GpuLane *lane = allocation->slot->lane;
+  gpu_list_remove (&lane->pending, &allocation->by_lane);
+  if (!lane->pending.first) {
+    gpu_list_remove (&scope->pending_lanes, &lane->by_scope);
+    scope->n_pending_lanes--;
+  }
+}
+
+static uint32_t
+match_of (GpuMemoryKind kind, GpuFormat format)
+{
+  return (uint32_t)kind << 16 | (uint32_t)format;
+}
+
+static void
+file_idle (GpuScope *scope, GpuAllocation *allocation)
+{
+  allocation->state = GPU_ENTRY_IDLE;
+  count (scope, allocation, GPU_ENTRY_IDLE, +1);
+  gpu_list_append (&allocation->slot->entries, &allocation->by_slot);
+  gpu_list_append (&allocation->shelf->idle, &allocation->by_shelf);
+  allocation->by_fit = (GpuFitNode){.match = match_of (allocation->kind, allocation->image.spec.format),
+                                    .capacity = allocation->capacity,
+                                    .stamp = allocation->stamp};
+  gpu_tree_insert (&scope->fit, &allocation->by_fit.node);
+  gpu_tree_insert (&scope->age[gpu_memory_kind_account (allocation->kind)], &allocation->by_age);
+}
+
+static void
+unfile_idle (GpuScope *scope, GpuAllocation *allocation)
+{
+  count (scope, allocation, GPU_ENTRY_IDLE, -1);
+  gpu_list_remove (&allocation->slot->entries, &allocation->by_slot);
+  gpu_list_remove (&allocation->shelf->idle, &allocation->by_shelf);
+  gpu_tree_remove (&scope->fit, &allocation->by_fit.node);
+  gpu_tree_remove (&scope->age[gpu_memory_kind_account (allocation->kind)], &allocation->by_age);
+}
+
+static void
+unfile (GpuScope *scope, GpuAllocation *allocation)
+{
+  if (allocation->state == GPU_ENTRY_PENDING)
+    unfile_pending (scope, allocation);
+  else
+    unfile_idle (scope, allocation);
+}
+
+/* Counted bytes are in a scope or carried. */
+static void
+carry (GpuCache *cache, const GpuAllocation *allocation, bool leaves_scope)
+{
+  atomic_uint_least64_t *carried = &cache->carried[gpu_memory_kind_account (allocation->kind)];
+  if (leaves_scope)
+    atomic_fetch_add (carried, allocation->capacity);
+  else
+    atomic_fetch_sub (carried, allocation->capacity);
+}
+
+/* An entry that is neither filed nor live goes where it is freed. */
+static void
+doom (GpuScope *scope, GpuAllocation *allocation, GpuAllocation **doomed)
+{
+  carry (scope->cache, allocation, true);
+  let_go (scope, allocation);
+  allocation->next = *doomed;
+  *doomed = allocation;
+}
+
+/* Whether the entry, complete now, is to be kept (rules 9 and 15). */
+static bool
+is_retained (const GpuScope *scope, const GpuAllocation *allocation)
+{
+  const GpuCache *cache = scope->cache;
+  return !allocation->leaving &&
+         allocation->capacity <=
+             atomic_load_explicit (&cache->limit[gpu_memory_kind_account (allocation->kind)], memory_order_relaxed);
+}
+
+static GpuAllocation *
+take (GpuScope *scope, GpuAllocation *allocation)
+{
+  unfile (scope, allocation);
+  allocation->state = GPU_ENTRY_LIVE;
+  allocation->leaving = false;
+  allocation->generation = scope->generation;
+  count (scope, allocation, GPU_ENTRY_LIVE, +1);
+  scope->n_out++;
+  return allocation;
+}
+
+/* Lookups */
+
+static GpuAllocation *
+newest (const GpuList *entries)
+{
+  return entries->last ? gpu_container (entries->last, GpuAllocation, by_slot) : NULL;
+}
+
+/* Exact matches used on other streams that @stream has waited for, and those used on several streams. */
+static GpuAllocation *
+find_ordered_elsewhere (GpuScope *scope, GpuShelf *shelf, GpuStream *stream)
+{
+  GpuAllocation *found = NULL;
+  GpuClock *clock = gpu_stream_get_clock (stream);
+  for (unsigned i = 0; clock && i < clock->n && !found; i++) {
+    GpuSlot *slot = find_slot (scope, shelf, clock->entry[i].id);
+    GpuLink *link = slot ? slot->entries.first : NULL;
+    for (int looks = 0; link && !found && looks < SLOT_LOOKS; link = link->next, looks++) {
+      GpuAllocation *entry = gpu_container (link, GpuAllocation, by_slot);
+      if (entry->number <= clock->entry[i].number)
+        found = entry;
+    }
+  }
+  gpu_clock_unref (clock);
+
+  GpuSlot *mixed = found ? NULL : find_slot (scope, shelf, 0);
+  GpuLink *link = mixed ? mixed->entries.first : NULL;
+  for (int looks = 0; link && !found && looks < MIXED_LOOKS; link = link->next, looks++) {
+    GpuAllocation *entry = gpu_container (link, GpuAllocation, by_slot);
+    if (gpu_history_is_ordered (&entry->history, stream))
+      found = entry;
+  }
+  return found;
+}
+
+GpuAllocation *
+gpu_scope_take_ordered (GpuScope *scope, const GpuRequest *request)
+{
+  if (request->host || !request->stream)
+    return NULL;
+  GpuShelf *shelf = find_shelf (scope, request->spec, request->kind);
+  if (!shelf)
+    return NULL;
+
+  GpuSlot *slot = find_slot (scope, shelf, gpu_stream_id (request->stream));
+  GpuAllocation *found = slot ? newest (&slot->entries) : NULL;
+  if (!found && shelf->pending.first && scope->n_pending_lanes > 0)
+    found = find_ordered_elsewhere (scope, shelf, request->stream);
+  if (!found)
+    return NULL;
+
+  GpuScopeCounts *counts = &scope->counts[request->account];
+  if (found->state == GPU_ENTRY_IDLE || gpu_history_observed (&found->history))
+    counts->exact_hits++;
+  else
+    counts->pending_hits++;
+  return take (scope, found);
+}
+
+GpuAllocation *
+gpu_scope_take_idle (GpuScope *scope, const GpuRequest *request)
+{
+  GpuShelf *shelf = find_shelf (scope, request->spec, request->kind);
+  if (!shelf || !shelf->idle.last)
+    return NULL;
+  scope->counts[request->account].exact_hits++;
+  return take (scope, gpu_container (shelf->idle.last, GpuAllocation, by_shelf));
+}
+
+GpuAllocation *
+gpu_scope_take_fit (GpuScope *scope, const GpuRequest *request, size_t most)
+{
+  const GpuFitNode probe = {
+      .match = match_of (request->kind, request->spec->format), .capacity = request->spec->size, .stamp = UINT64_MAX};
+  for (GpuTreeNode *node = gpu_tree_lower_bound (&scope->fit, &probe.node); node;
+       node = gpu_tree_next (&scope->fit, node)) {
+    const GpuFitNode *fit = gpu_container (node, GpuFitNode, node);
+    if (fit->match != probe.match || fit->capacity > most)
+      return NULL;
+    GpuAllocation *entry = gpu_container (fit, GpuAllocation, by_fit);
+    if (entry->alignment < request->spec->alignment)
+      continue;
+    take (scope, entry);
+    scope->counts[request->account].fit_hits++;
+    gpu_scope_reshape (scope, entry, request->spec);
+    return entry;
+  }
+  return NULL;
+}
+
+GpuAllocation *
+gpu_scope_take_pending (GpuScope *scope, const GpuRequest *request)
+{
+  GpuShelf *shelf = find_shelf (scope, request->spec, request->kind);
+  if (!shelf || !shelf->pending.first)
+    return NULL;
+  scope->counts[request->account].waiting_hits++;
+  return take (scope, gpu_container (shelf->pending.first, GpuAllocation, by_shelf));
+}
+
+GpuAllocation *
+gpu_scope_remove_oldest (GpuScope *scope, GpuAccount account)
+{
+  GpuTreeNode *node = gpu_tree_first (&scope->age[account]);
+  if (!node)
+    return NULL;
+  GpuAllocation *entry = gpu_container (node, GpuAllocation, by_age), *chain = NULL;
+  unfile (scope, entry);
+  doom (scope, entry, &chain);
+  return chain;
+}
+
+/* Live entries come and go */
+
+void
+gpu_scope_adopt (GpuScope *scope, GpuAllocation *allocation)
+{
+  allocation->scope = scope;
+  allocation->state = GPU_ENTRY_LIVE;
+  allocation->generation = scope->generation;
+  join_shelf (scope, allocation);
+  count (scope, allocation, GPU_ENTRY_LIVE, +1);
+  scope->n_out++;
+}
+
+void
+gpu_scope_bind (GpuScope *scope, GpuAllocation *allocation, uint64_t generation)
+{
+  allocation->scope = scope;
+  allocation->generation = generation;
+  join_shelf (scope, allocation);
+}
+
+void
+gpu_scope_drop (GpuScope *scope, GpuAllocation *allocation)
+{
+  scope->n_out--;
+  scope->changes++;
+  let_go (scope, allocation);
+}
+
+void
+gpu_scope_disown (GpuScope *scope, GpuAllocation *allocation)
+{
+  carry (scope->cache, allocation, true);
+  count (scope, allocation, GPU_ENTRY_LIVE, -1);
+  scope->n_out--;
+  let_go (scope, allocation);
+}
+
+void
+gpu_scope_reshape (GpuScope *scope, GpuAllocation *allocation, const GpuImageSpec *spec)
+{
+  GpuShelf *shelf = allocation->shelf;
+  leave_slot (scope, allocation->slot);
+  allocation->slot = NULL;
+  allocation->image.spec = *spec;
+  join_shelf (scope, allocation);
+  leave_shelf (scope, shelf);
+}
+
+/* Releases of one scope are in a strict order, and those of all scopes nearly so. */
+static uint64_t
+next_stamp (GpuScope *scope)
+{
+  struct timespec now;
+  clock_gettime (CLOCK_MONOTONIC, &now);
+  uint64_t stamp = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+  scope->last_stamp = MAX (stamp, scope->last_stamp + 1);
+  return scope->last_stamp;
+}
+
+/* Files an entry by what its history says, in a slot of the stream that used it last. */
+static void
+file (GpuScope *scope, GpuAllocation *allocation, GpuAllocation **doomed)
+{
+  GpuPoint last;
+  GpuHistoryKind kind = gpu_history_kind (&allocation->history, &last);
+  bool mixed = kind == GPU_HISTORY_MIXED;
+  if (kind == GPU_HISTORY_COMPLETE && doomed && !is_retained (scope, allocation)) {
+    doom (scope, allocation, doomed);
+    return;
+  }
+  join_slot (scope, allocation, mixed ? NULL : last.stream);
+  allocation->number = mixed ? 0 : last.number;
+  if (kind == GPU_HISTORY_COMPLETE)
+    file_idle (scope, allocation);
+  else
+    file_pending (scope, allocation);
+}
+
+void
+gpu_scope_put (GpuScope *scope, GpuAllocation *allocation, GpuAllocation **doomed)
+{
+  count (scope, allocation, GPU_ENTRY_LIVE, -1);
+  scope->n_out--;
+  allocation->stamp = next_stamp (scope);
+  file (scope, allocation, doomed);
+}
+
+/* Retirement */
+
+/* Files the entries of one lane anew as far as something became complete. */
+static void
+retire_lane (GpuScope *scope, GpuLane *lane, GpuAllocation **doomed)
+{
+  int looks = 0;
+  for (GpuLink *link = lane->pending.first, *next; link; link = next) {
+    /* The lane may go with its last entry: it is not looked at after that. */
+    next = link->next;
+    GpuAllocation *entry = gpu_container (link, GpuAllocation, by_lane);
+    GpuPoint last;
+    GpuHistoryKind kind = gpu_history_kind (&entry->history, &last);
+    if (kind == (lane->stream ? GPU_HISTORY_ONE_STREAM : GPU_HISTORY_MIXED)) {
+      if (lane->stream || ++looks == MIXED_LOOKS)
+        return;
+      continue;
+    }
+    unfile_pending (scope, entry);
+    file (scope, entry, doomed);
+  }
+}
+
+void
+gpu_scope_retire (GpuScope *scope, unsigned most_lanes, GpuAllocation **doomed)
+{
+  for (unsigned n = MIN (most_lanes, scope->n_pending_lanes); n > 0; n--) {
+    GpuLink *link = scope->pending_lanes.first;
+    gpu_list_remove (&scope->pending_lanes, link);
+    gpu_list_append (&scope->pending_lanes, link);
+    retire_lane (scope, gpu_container (link, GpuLane, by_scope), doomed);
+    if (!scope->pending_lanes.first)
+      return;
+  }
+}
+
+/* The accesses of a history that have not been observed complete. */
+static unsigned
+add_points (const GpuHistory *history, GpuPoint *points, unsigned n, unsigned most)
+{
+  const GpuPoint *point = &history->write;
+  for (unsigned i = 0; i <= history->n_reads && n < most; point = &history->reads[i++])
+    if (!gpu_point_observed (point))
+      points[n++] = (GpuPoint){gpu_stream_hold (point->stream), point->number};
+  return n;
+}
+
+unsigned
+gpu_scope_pending_points (GpuScope *scope, GpuPoint *points, unsigned most)
+{
+  unsigned n = 0;
+  for (unsigned lanes = scope->n_pending_lanes; lanes > 0 && n < most; lanes--) {
+    GpuLink *link = scope->pending_lanes.first;
+    gpu_list_remove (&scope->pending_lanes, link);
+    gpu_list_append (&scope->pending_lanes, link);
+    const GpuLane *lane = gpu_container (link, GpuLane, by_scope);
+    n = add_points (&gpu_container (lane->pending.first, GpuAllocation, by_lane)->history, points, n, most);
+  }
+  return n;
+}
+
+/* The end */
+
+static void
+add_counts (GpuScopeCounts *to, GpuScopeCounts *from)
+{
+  to->entries[GPU_ENTRY_LIVE] += from->entries[GPU_ENTRY_LIVE];
+  to->bytes[GPU_ENTRY_LIVE] += from->bytes[GPU_ENTRY_LIVE];
+  to->exact_hits += from->exact_hits;
+  to->fit_hits += from->fit_hits;
+  to->pending_hits += from->pending_hits;
+  to->waiting_hits += from->waiting_hits;
+  memset (from, 0, sizeof *from);
+}
+
+/* Moves one cached entry; it keeps its age. */
+static void
+move_entry (GpuScope *from, GpuScope *to, GpuAllocation *allocation)
+{
+  GpuEntryState state = allocation->state;
+  GpuStream *stream = allocation->slot->lane->stream;
+  if (stream)
+    gpu_stream_hold (stream);
+  unfile (from, allocation);
+  let_go (from, allocation);
+  allocation->scope = to;
+  join_shelf (to, allocation);
+  join_slot (to, allocation, stream);
+  if (stream)
+    gpu_stream_release (stream);
+  if (state == GPU_ENTRY_PENDING)
+    file_pending (to, allocation);
+  else
+    file_idle (to, allocation);
+}
+
+static int
+compare_stamps (const void *a, const void *b)
+{
+  const GpuAllocation *const *one = a, *const *other = b;
+  return (*one)->stamp < (*other)->stamp ? -1 : (*one)->stamp > (*other)->stamp;
+}
+
+/* What is filed, idle or pending, by age. */
+static GPtrArray *
+list_entries (GpuScope *scope)
+{
+  GPtrArray *entries = g_ptr_array_new ();
+  GHashTableIter iter;
+  void *key;
+  g_hash_table_iter_init (&iter, scope->slots);
+  while (g_hash_table_iter_next (&iter, &key, NULL))
+    for (GpuLink *link = ((GpuSlot *)key)->entries.first; link; link = link->next)
+      g_ptr_array_add (entries, gpu_container (link, GpuAllocation, by_slot));
+  g_ptr_array_sort (entries, compare_stamps);
+  return entries;
+}
+
+GpuAllocation *
+gpu_scope_clear (GpuScope *scope)
+{
+  GpuCache *cache = scope->cache;
+  GpuAllocation *chain = NULL;
+  g_autoptr (GPtrArray) entries = list_entries (scope);
+  for (unsigned i = 0; i < entries->len; i++) {
+    GpuAllocation *entry = g_ptr_array_index (entries, i);
+    unfile (scope, entry);
+    doom (scope, entry, &chain);
+  }
+
+  for (int account = 0; account < GPU_N_ACCOUNTS; account++) {
+    GpuScopeCounts *counts = &scope->counts[account];
+    uint64_t live = counts->bytes[GPU_ENTRY_LIVE];
+    counts->entries[GPU_ENTRY_LIVE] = counts->bytes[GPU_ENTRY_LIVE] = 0;
+    atomic_fetch_add (&cache->detached_bytes[account], live);
+    atomic_fetch_sub (&cache->bytes[account], live);
+  }
+  scope->generation++;
+  scope->changes++;
+  return chain;
+}
+
+void
+gpu_scope_end (GpuScope *scope)
+{
+  GpuCache *cache = scope->cache;
+  GpuScope *shared = cache->shared;
+  GpuAllocation *doomed = NULL;
+
+  pthread_mutex_lock (&scope->lock);
+  pthread_mutex_lock (&shared->lock);
+  gpu_scope_retire (scope, UINT_MAX, &doomed);
+  scope->ended = true;
+  scope->shared_generation = shared->generation;
+
+  g_autoptr (GPtrArray) entries = list_entries (scope);
+  for (unsigned i = 0; i < entries->len; i++)
+    move_entry (scope, shared, g_ptr_array_index (entries, i));
+
+  for (int account = 0; account < GPU_N_ACCOUNTS; account++)
+    add_counts (&shared->counts[account], &scope->counts[account]);
+  shared->n_out += scope->n_out;
+  scope->n_out = 0;
+  shared->last_stamp = MAX (shared->last_stamp, scope->last_stamp);
+  shared->changes++;
+  pthread_mutex_unlock (&shared->lock);
+  pthread_mutex_unlock (&scope->lock);
+  gpu_cache_free_chain (cache, doomed, false);
+
+  pthread_mutex_lock (&cache->lock);
+  bool listed = g_ptr_array_remove_fast (cache->scopes, scope);
+  pthread_mutex_unlock (&cache->lock);
+  if (listed)
+    gpu_scope_unref (scope);
+}

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Streams and points (rules 19 to 24).
+ *
+ * The struct has two lives. Owners (refs) keep the native stream; points (holds) keep the record: numbers, events and
+ * clock. When the last owner lets go, a last event is recorded, so that every point can still be waited for and
+ * asked about after the native stream is gone.
+ */
+#include "cache-priv.h"
+#include "stream-priv.h"
+
+/* With so many events outstanding a new one first asks for the oldest, so that a list of events stays short. */
+#define MANY_EVENTS 8
+
+struct GpuStream {
+  atomic_uint refs;
+  atomic_uint holds; /* one for all owners together */
+  uint64_t id;
+  GpuDevice *device;
+  bool internal; /* the device's own: holds no reference on it */
+  bool foreign;
+  GpuScope *scope;
+
+  atomic_uint_least64_t submitted; /* written under the lock */
+  atomic_uint_least64_t completed;
+
+  pthread_mutex_t lock;
+  void *native;
+  bool alive;
+  GpuClock *clock;
+  GpuEvent *oldest, *newest; /* recorded, not observed complete; numbers ascend */
+  unsigned n_events;
+};
+
+static atomic_uint_least64_t last_id;
+
+/* Wrapped handles that are alive, so that one handle is one stream. */
+static pthread_mutex_t foreign_lock = PTHREAD_MUTEX_INITIALIZER;
+static GPtrArray *foreign_streams;
+
+static GpuStream *
+stream_new (GpuDevice *device, void *native)
+{
+  GpuStream *stream = g_new0 (GpuStream, 1);
+  atomic_init (&stream->refs, 1);
+  atomic_init (&stream->holds, 1);
+  stream->id = atomic_fetch_add (&last_id, 1) + 1;
+  stream->device = device;
+  stream->native = native;
+  stream->alive = true;
+  pthread_mutex_init (&stream->lock, NULL);
+  return stream;
+}
+
+GpuStream *
+gpu_stream_new_internal (GpuDevice *device, GError **error)
+{
+  void *native;
+  if (!gpu_device_stream_create (device, &native, error))
+    return NULL;
+  GpuStream *stream = stream_new (device, native);
+  stream->internal = true;
+  return stream;
+}
+
+GpuStream *
+gpu_stream_new (GpuDevice *device, bool own_scope, GError **error)
+{
+  g_return_val_if_fail (device != NULL, NULL);
+
+  void *native;
+  if (!gpu_device_check (device, error) || !gpu_device_stream_create (device, &native, error))
+    return NULL;
+  GpuStream *stream = stream_new (device, native);
+  gpu_device_ref (device);
+  if (own_scope)
+    stream->scope = gpu_scope_new_for_stream (device->cache, stream->id);
+  return stream;
+}
+
+/* Takes a reference unless the last one is being dropped right now. */
+static bool
+try_ref (GpuStream *stream)
+{
+  unsigned refs = atomic_load (&stream->refs);
+  while (refs > 0)
+    if (atomic_compare_exchange_weak (&stream->refs, &refs, refs + 1))
+      return true;
+  return false;
+}
+
+GpuStream *
+gpu_stream_wrap_cuda (GpuDevice *device, void *cuda_stream, GError **error)
+{
+  g_return_val_if_fail (device != NULL, NULL);
+
+  if (!gpu_device_check (device, error))
+    return NULL;
+  if (!gpu_device_cuda_context (device)) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_UNSUPPORTED,
+                 "%s is not a CUDA device, so it has no CUDA streams to wrap; use gpu_stream_new()", device->name);
+    return NULL;
+  }
+#ifdef GPU_HAVE_CUDA
+  if (gpu_device_cuda_is_per_thread (cuda_stream)) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "the per-thread default stream is another stream on each thread and cannot be wrapped; "
+                 "pass a stream that was created");
+    return NULL;
+  }
+#endif
+
+  GpuStream *stream = NULL;
+  pthread_mutex_lock (&foreign_lock);
+  if (!foreign_streams)
+    foreign_streams = g_ptr_array_new ();
+  for (unsigned i = 0; i < foreign_streams->len && !stream; i++) {
+    GpuStream *other = g_ptr_array_index (foreign_streams, i);
+    if (other->device == device && other->native == cuda_stream && try_ref (other))
+      stream = other;
+  }
+  if (!stream) {
+    stream = stream_new (gpu_device_ref (device), cuda_stream);
+    stream->foreign = true;
+    g_ptr_array_add (foreign_streams, stream);
+  }
+  pthread_mutex_unlock (&foreign_lock);
+  return stream;
+}
+
+GpuStream *
+gpu_stream_ref (GpuStream *stream)
+{
+  atomic_fetch_add_explicit (&stream->refs, 1, memory_order_relaxed);
+  return stream;
+}
+
+GpuStream *
+gpu_stream_hold (GpuStream *stream)
+{
+  atomic_fetch_add_explicit (&stream->holds, 1, memory_order_relaxed);
+  return stream;
+}
+
+void
+gpu_stream_release (GpuStream *stream)
+{
+  if (atomic_fetch_sub_explicit (&stream->holds, 1, memory_order_acq_rel) != 1)
+    return;
+  for (GpuEvent *event = stream->oldest, *next; event; event = next) {
+    next = event->next;
+    gpu_event_unref (event);
+  }
+  gpu_clock_unref (stream->clock);
+  pthread_mutex_destroy (&stream->lock);
+  g_free (stream);
+}
+
+/* Appends an event at the present point, unless the newest is there already. The lock is held. */
+static GpuEvent *
+record (GpuStream *stream, GError **error)
+{
+  uint64_t number = atomic_load_explicit (&stream->submitted, memory_order_relaxed);
+  if (stream->newest && stream->newest->number == number && !stream->foreign)
+    return stream->newest;
+  GpuEvent *event = gpu_event_new (stream->device->events, error);
+  if (!event)
+    return NULL;
+  if (!gpu_device_event_record (stream->device, event->native, stream->native, error)) {
+    gpu_event_unref (event);
+    return NULL;
+  }
+  event->number = number;
+  event->clock = gpu_clock_ref (stream->clock);
+  if (stream->newest)
+    stream->newest->next = event;
+  else
+    stream->oldest = event;
+  stream->newest = event;
+  stream->n_events++;
+  return event;
+}
+
+/* What lies at or before @number has been seen complete. The lock is held. */
+static void
+observe (GpuStream *stream, uint64_t number)
+{
+  while (stream->oldest && stream->oldest->number <= number) {
+    GpuEvent *event = stream->oldest;
+    stream->oldest = event->next;
+    if (!stream->oldest)
+      stream->newest = NULL;
+    stream->n_events--;
+    gpu_event_unref (event);
+  }
+  if (atomic_load_explicit (&stream->completed, memory_order_relaxed) < number)
+    atomic_store_explicit (&stream->completed, number, memory_order_release);
+}
+
+/* The earliest recorded event at or after @number, or a new one if there is none (rule 22). The lock is held. */
+static GpuEvent *
+event_at (GpuStream *stream, uint64_t number, GError **error)
+{
+  for (GpuEvent *event = stream->oldest; event; event = event->next)
+    if (event->number >= number)
+      return event;
+  if (stream->alive)
+    return record (stream, error);
+  g_set_error (error, GPU_ERROR, GPU_ERROR_DEVICE_LOST,
+               "stream %" G_GUINT64_FORMAT " of %s was destroyed and its last event could not be recorded", stream->id,
+               stream->device->name);
+  return NULL;
+}
+
+static bool
+poll_oldest (GpuStream *stream)
+{
+  GpuEvent *event = stream->oldest;
+  if (!event || gpu_device_event_query (stream->device, event->native, NULL) != GPU_STATUS_COMPLETE)
+    return false;
+  observe (stream, event->number);
+  return true;
+}
+
+/* Everything but the record ends here. */
+static void
+close_stream (GpuStream *stream)
+{
+  GpuDevice *device = stream->device;
+
+  if (stream->foreign) {
+    pthread_mutex_lock (&foreign_lock);
+    g_ptr_array_remove_fast (foreign_streams, stream);
+    pthread_mutex_unlock (&foreign_lock);
+  }
+
+  pthread_mutex_lock (&stream->lock);
+  if (atomic_load (&stream->submitted) > atomic_load (&stream->completed))
+    record (stream, NULL);
+  stream->alive = false;
+  if (!stream->foreign)
+    gpu_device_stream_destroy (device, stream->native);
+  stream->native = NULL;
+  pthread_mutex_unlock (&stream->lock);
+
+  if (stream->scope) {
+    gpu_scope_end (stream->scope);
+    gpu_scope_unref (stream->scope);
+    stream->scope = NULL;
+  }
+  bool internal = stream->internal;
+  gpu_stream_release (stream);
+  if (!internal)
+    gpu_device_unref (device);
+}
+
+void
+gpu_stream_unref (GpuStream *stream)
+{
+  if (stream && atomic_fetch_sub_explicit (&stream->refs, 1, memory_order_acq_rel) == 1)
+    close_stream (stream);
+}
+
+GpuDevice *
+gpu_stream_device (GpuStream *stream)
+{
+  return stream->device;
+}
+
+uint64_t
+gpu_stream_id (GpuStream *stream)
+{
+  return stream->id;
+}
+
+void *
+gpu_stream_cuda_stream (GpuStream *stream)
+{
+  return gpu_device_cuda_context (stream->device) ? stream->native : NULL;
+}
+
+GpuScope *
+gpu_stream_scope (GpuStream *stream)
+{
+  return stream->scope;
+}
+
+bool
+gpu_stream_is_foreign (GpuStream *stream)
+{
+  return stream->foreign;
+}
+
+uint64_t
+gpu_stream_present (GpuStream *stream)
+{
+  return atomic_load_explicit (&stream->submitted, memory_order_acquire);
+}
+
+/* Advances the count by one. The lock is held. */
+static uint64_t
+advance (GpuStream *stream)
+{
+  uint64_t number = atomic_load_explicit (&stream->submitted, memory_order_relaxed) + 1;
+  atomic_store_explicit (&stream->submitted, number, memory_order_release);
+  return number;
+}
+
+uint64_t
+gpu_stream_submit (GpuStream *stream, GpuSubmitFunc func, void *data, GError **error)
+{
+  if (!gpu_device_check (stream->device, error))
+    return 0;
+  uint64_t number = 0;
+  pthread_mutex_lock (&stream->lock);
+  if (stream->n_events > 1)
+    poll_oldest (stream); /* rule 11: retirement happens in later submissions */
+  if (func (stream->device, stream->native, data, error))
+    number = advance (stream);
+  pthread_mutex_unlock (&stream->lock);
+  return number;
+}
+
+uint64_t
+gpu_stream_advance (GpuStream *stream)
+{
+  pthread_mutex_lock (&stream->lock);
+  uint64_t number = advance (stream);
+  pthread_mutex_unlock (&stream->lock);
+  return number;
+}
+
+bool
+gpu_stream_mark (GpuStream *stream, GError **error)
+{
+  pthread_mutex_lock (&stream->lock);
+  if (stream->n_events >= MANY_EVENTS)
+    poll_oldest (stream);
+  bool ok = !stream->alive || record (stream, error) != NULL;
+  pthread_mutex_unlock (&stream->lock);
+  return ok;
+}
+
+bool
+gpu_stream_poll (GpuStream *stream)
+{
+  pthread_mutex_lock (&stream->lock);
+  bool observed = poll_oldest (stream);
+  pthread_mutex_unlock (&stream->lock);
+  return observed;
+}
+
+GpuClock *
+gpu_stream_get_clock (GpuStream *stream)
+{
+  pthread_mutex_lock (&stream->lock);
+  GpuClock *clock = gpu_clock_ref (stream->clock);
+  pthread_mutex_unlock (&stream->lock);
+  return clock;
+}
+
+uint64_t
+gpu_stream_waited (GpuStream *stream, uint64_t other_id)
+{
+  pthread_mutex_lock (&stream->lock);
+  uint64_t number = gpu_clock_get (stream->clock, other_id);
+  pthread_mutex_unlock (&stream->lock);
+  return number;
+}
+
+bool
+gpu_point_observed (const GpuPoint *point)
+{
+  return !point->stream || point->number <= atomic_load_explicit (&point->stream->completed, memory_order_acquire);
+}
+
+bool
+gpu_stream_is_ordered (GpuStream *stream, const GpuPoint *point)
+{
+  return point->stream == stream || gpu_point_observed (point) ||
+         point->number <= gpu_stream_waited (stream, point->stream->id);
+}
+
+bool
+gpu_stream_wait_point (GpuStream *stream, const GpuPoint *point, bool *added, GError **error)
+{
+  if (added)
+    *added = false;
+  if (gpu_stream_is_ordered (stream, point))
+    return true;
+
+  /* One lock at a time: the event is referenced until the wait is issued, so that nobody records it anew. */
+  GpuStream *other = point->stream;
+  pthread_mutex_lock (&other->lock);
+  GpuEvent *event = event_at (other, point->number, error);
+  if (event)
+    gpu_event_ref (event);
+  pthread_mutex_unlock (&other->lock);
+  if (!event)
+    return false;
+
+  pthread_mutex_lock (&stream->lock);
+  bool ok = gpu_device_stream_wait (stream->device, stream->native, event->native, error);
+  if (ok) {
+    /* A wait is a submission: an event recorded before it must not stand for points after it. */
+    advance (stream);
+    GpuClock *clock = gpu_clock_merge (stream->clock, event->clock, other->id, event->number, stream->id);
+    gpu_clock_unref (stream->clock);
+    stream->clock = clock;
+  }
+  pthread_mutex_unlock (&stream->lock);
+  gpu_event_unref (event);
+  if (ok && added)
+    *added = true;
+  return ok;
+}
+
+bool
+gpu_stream_wait_stream (GpuStream *stream, GpuStream *other, GError **error)
+{
+  g_return_val_if_fail (stream != NULL && other != NULL, false);
+
+  const GpuPoint point = {other, gpu_stream_present (other)};
+  if (other->foreign) {
+    if (stream == other)
+      return true;
+    /* Others submit to it without our knowing, so its present point is always new. */
+    const GpuPoint present = {other, gpu_stream_advance (other)};
+    return gpu_stream_wait_point (stream, &present, NULL, error);
+  }
+  return gpu_stream_wait_point (stream, &point, NULL, error);
+}
+
+GpuStatus
+gpu_point_query (const GpuPoint *point, GError **error)
+{
+  if (gpu_point_observed (point))
+    return GPU_STATUS_COMPLETE;
+  GpuStream *stream = point->stream;
+  pthread_mutex_lock (&stream->lock);
+  GpuEvent *event = event_at (stream, point->number, error);
+  GpuStatus status = GPU_STATUS_FAILED;
+  if (event)
+    status = gpu_device_event_query (stream->device, event->native, error);
+  if (status == GPU_STATUS_COMPLETE)
+    observe (stream, event->number);
+  pthread_mutex_unlock (&stream->lock);
+  return status;
+}
+
+/* A call is a submission, so that waiting for the stream's present point waits for it, too. */
+static bool
+call_after (GpuStream *stream, void (*func) (void *data), void *data, bool *alive, GError **error)
+{
+  pthread_mutex_lock (&stream->lock);
+  *alive = stream->alive;
+  bool ok = *alive && gpu_device_host_call (stream->device, func, data, stream->native, error);
+  if (ok)
+    advance (stream);
+  pthread_mutex_unlock (&stream->lock);
+  return ok;
+}
+
+bool
+gpu_stream_call (const GpuPoint *point, void (*func) (void *data), void *data, GError **error)
+{
+  bool alive;
+  bool ok = call_after (point->stream, func, data, &alive, error);
+  if (alive)
+    return ok;
+  /* A destroyed stream takes no calls: one that waits for its last event makes it. */
+  GpuStream *internal = point->stream->device->internal;
+  return gpu_stream_wait_point (internal, point, NULL, error) && call_after (internal, func, data, &alive, error);
+}
+
+/* Waits on the host unless the device says that it is complete; @waited says which. */
+static bool
+wait_for (const GpuPoint *point, bool *waited, GError **error)
+{
+  *waited = false;
+  GpuStatus status = gpu_point_query (point, error);
+  if (status != GPU_STATUS_PENDING)
+    return status == GPU_STATUS_COMPLETE;
+
+  GpuStream *stream = point->stream;
+  pthread_mutex_lock (&stream->lock);
+  GpuEvent *event = event_at (stream, point->number, error);
+  if (event)
+    gpu_event_ref (event);
+  pthread_mutex_unlock (&stream->lock);
+  if (!event)
+    return gpu_point_observed (point);
+
+  uint64_t number = event->number;
+  *waited = true;
+  bool ok = gpu_device_event_synchronize (stream->device, event->native, error);
+  gpu_event_unref (event);
+  if (ok) {
+    pthread_mutex_lock (&stream->lock);
+    observe (stream, number);
+    pthread_mutex_unlock (&stream->lock);
+  }
+  return ok;
+}
+
+bool
+gpu_point_wait_throttled (const GpuPoint *point, GError **error)
+{
+  bool waited;
+  bool ok = wait_for (point, &waited, error);
+  if (waited)
+    atomic_fetch_add_explicit (&point->stream->device->throttle_waits, 1, memory_order_relaxed);
+  return ok;
+}
+
+bool
+gpu_point_wait (const GpuPoint *point, GError **error)
+{
+  bool waited;
+  bool ok = wait_for (point, &waited, error);
+  if (waited)
+    atomic_fetch_add_explicit (&point->stream->device->host_waits, 1, memory_order_relaxed);
+  return ok;
+}
+
+bool
+gpu_point_is_complete (const GpuPoint *point)
+{
+  return gpu_point_query (point, NULL) == GPU_STATUS_COMPLETE;
+}
+
+void
+gpu_point_clear (GpuPoint *point)
+{
+  if (!point->stream)
+    return;
+  GpuDevice *device = point->stream->device;
+  gpu_stream_release (point->stream);
+  gpu_device_unref (device);
+  *point = (GpuPoint){0};
+}
+
+bool
+gpu_point_mark (GpuPoint *point, GpuStream *stream, GError **error)
+{
+  g_return_val_if_fail (point != NULL && stream != NULL, false);
+
+  if (point->stream != stream) {
+    gpu_point_clear (point);
+    gpu_device_ref (stream->device);
+    point->stream = gpu_stream_hold (stream);
+  }
+  point->number = stream->foreign ? gpu_stream_advance (stream) : gpu_stream_present (stream);
+  return gpu_point_observed (point) || gpu_stream_mark (stream, error);
+}
+
+bool
+gpu_stream_synchronize (GpuStream *stream, GError **error)
+{
+  g_return_val_if_fail (stream != NULL, false);
+
+  if (!gpu_device_check (stream->device, error))
+    return false;
+  const GpuPoint present = {stream, stream->foreign ? gpu_stream_advance (stream) : gpu_stream_present (stream)};
+  bool ok = gpu_point_wait (&present, error);
+  if (!stream->internal)
+    gpu_cache_tick (stream->device->cache, stream);
+  return ok;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Accesses: what is submitted on an image waits for what it conflicts with, and is entered in its history
+ * (rules 19 to 22).
+ */
+#include "cache-priv.h"
+#include "image-priv.h"
+
+/* The first access that conflicts and is not ordered on @stream; held. @stream NULL: not observed complete. */
+static bool
+find_conflict (GpuAllocation *allocation, GpuStream *stream, GpuAccessFlags flags, GpuPoint *conflict)
+{
+  bool found = false;
+  pthread_mutex_lock (&allocation->lock);
+  const GpuHistory *history = &allocation->history;
+  unsigned n = flags & GPU_ACCESS_WRITE ? history->n_reads : 0;
+  const GpuPoint *point = &history->write;
+  for (unsigned i = 0; i <= n && !found; point = &history->reads[i++]) {
+    if (stream ? gpu_stream_is_ordered (stream, point) : gpu_point_observed (point))
+      continue;
+    *conflict = (GpuPoint){gpu_stream_hold (point->stream), point->number};
+    found = true;
+  }
+  pthread_mutex_unlock (&allocation->lock);
+  return found;
+}
+
+static bool
+check_device (const GpuImage *image, GpuStream *stream, GError **error)
+{
+  if (image->allocation->device == gpu_stream_device (stream))
+    return true;
+  g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+               "the image is in memory of %s and the stream is %s's; copy the image to that device first",
+               gpu_device_name (image->allocation->device), gpu_device_name (gpu_stream_device (stream)));
+  return false;
+}
+
+bool
+gpu_image_begin_access (GpuImage *image, GpuStream *stream, GpuAccessFlags flags, GError **error)
+{
+  g_return_val_if_fail (image != NULL && stream != NULL && flags != 0, false);
+
+  if (!check_device (image, stream, error) || !gpu_device_check (gpu_stream_device (stream), error))
+    return false;
+  GpuPoint conflict;
+  bool ok = true;
+  while (ok && find_conflict (image->allocation, stream, flags, &conflict)) {
+    ok = gpu_stream_wait_point (stream, &conflict, NULL, error);
+    gpu_stream_release (conflict.stream);
+  }
+  return ok;
+}
+
+/* Enters an access; an event goes with it where rule 22 says so. */
+static bool
+enter (GpuImage *image, GpuStream *stream, uint64_t number, GpuAccessFlags flags, GError **error)
+{
+  GpuAllocation *allocation = image->allocation;
+  const GpuPoint point = {stream, number};
+  GpuPoint last;
+  pthread_mutex_lock (&allocation->lock);
+  gpu_history_add (&allocation->history, &point, flags);
+  bool mark = gpu_stream_is_foreign (stream) || gpu_history_kind (&allocation->history, &last) == GPU_HISTORY_MIXED;
+  pthread_mutex_unlock (&allocation->lock);
+  return !mark || gpu_stream_mark (stream, error);
+}
+
+bool
+gpu_image_end_access (GpuImage *image, GpuStream *stream, GpuAccessFlags flags, GError **error)
+{
+  g_return_val_if_fail (image != NULL && stream != NULL && flags != 0, false);
+  g_return_val_if_fail (image->allocation->device == gpu_stream_device (stream), false);
+
+  bool ok = enter (image, stream, gpu_stream_advance (stream), flags, error);
+  gpu_cache_tick (gpu_stream_device (stream)->cache, stream);
+  return ok;
+}
+
+bool
+gpu_images_submit (GpuStream *stream, GpuImage *const *reads, unsigned n_reads, GpuImage *const *writes,
+                   unsigned n_writes, GpuSubmitFunc func, void *data, GError **error)
+{
+  for (unsigned i = 0; i < n_reads; i++)
+    if (!gpu_image_begin_access (reads[i], stream, GPU_ACCESS_READ, error))
+      return false;
+  for (unsigned i = 0; i < n_writes; i++)
+    if (!gpu_image_begin_access (writes[i], stream, GPU_ACCESS_WRITE, error))
+      return false;
+
+  uint64_t number = gpu_stream_submit (stream, func, data, error);
+  if (!number)
+    return false;
+  bool ok = true;
+  for (unsigned i = 0; i < n_reads; i++)
+    ok = enter (reads[i], stream, number, GPU_ACCESS_READ, ok ? error : NULL) && ok;
+  for (unsigned i = 0; i < n_writes; i++)
+    ok = enter (writes[i], stream, number, GPU_ACCESS_WRITE, ok ? error : NULL) && ok;
+  gpu_cache_tick (gpu_stream_device (stream)->cache, stream);
+  return ok;
+}
+
+typedef struct {
+  const GpuKernel *kernel;
+  const void *args;
+  GpuExtent extent;
+} Launch;
+
+static bool
+launch (GpuDevice *device, void *native, void *data, GError **error)
+{
+  const Launch *call = data;
+  return gpu_device_launch (device, call->kernel, call->args, call->extent, native, error);
+}
+
+bool
+gpu_images_launch (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuKernel *kernel, const void *args,
+                   GpuExtent extent, GError **error)
+{
+  Launch call = {kernel, args, extent};
+  return gpu_images_submit (stream, &src, 1, &dst, 1, launch, &call, error);
+}
+
+bool
+gpu_image_wait (GpuImage *image, GpuAccessFlags flags, GError **error)
+{
+  g_return_val_if_fail (image != NULL && flags != 0, false);
+
+  if (!gpu_device_check (image->allocation->device, error))
+    return false;
+  GpuPoint conflict;
+  bool ok = true;
+  while (ok && find_conflict (image->allocation, NULL, flags, &conflict)) {
+    ok = gpu_point_wait (&conflict, error);
+    gpu_stream_release (conflict.stream);
+  }
+  return ok;
+}
+
+bool
+gpu_image_is_complete (GpuImage *image, GpuAccessFlags flags)
+{
+  g_return_val_if_fail (image != NULL && flags != 0, false);
+
+  GpuPoint conflict;
+  while (find_conflict (image->allocation, NULL, flags, &conflict)) {
+    GpuStatus status = gpu_point_query (&conflict, NULL);
+    gpu_stream_release (conflict.stream);
+    if (status != GPU_STATUS_COMPLETE)
+      return false;
+  }
+  return true;
+}

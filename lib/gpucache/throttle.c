@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Frames in flight (rule 27): a ring of the points after the last frames.
+ */
+#include "stream-priv.h"
+
+struct GpuThrottle {
+  unsigned depth;
+  unsigned next; /* where the frame after this one goes; also the one that must be complete by then */
+  GpuPoint *point;
+};
+
+GpuThrottle *
+gpu_throttle_new (unsigned depth)
+{
+  g_return_val_if_fail (depth > 0, NULL);
+
+  GpuThrottle *throttle = g_new0 (GpuThrottle, 1);
+  throttle->depth = depth;
+  throttle->point = g_new0 (GpuPoint, depth);
+  return throttle;
+}
+
+void
+gpu_throttle_free (GpuThrottle *throttle)
+{
+  if (!throttle)
+    return;
+  for (unsigned i = 0; i < throttle->depth; i++)
+    gpu_point_clear (&throttle->point[i]);
+  g_free (throttle->point);
+  g_free (throttle);
+}
+
+void
+gpu_throttle_set_depth (GpuThrottle *throttle, unsigned depth)
+{
+  g_return_if_fail (throttle != NULL && depth > 0);
+
+  if (depth == throttle->depth)
+    return;
+  GpuPoint *point = g_new0 (GpuPoint, depth);
+  /* From the oldest on: the newest ones are kept, at the end, so that the next slot is the oldest of them. */
+  unsigned kept = MIN (depth, throttle->depth);
+  for (unsigned i = 0; i < throttle->depth; i++) {
+    GpuPoint *old = &throttle->point[(throttle->next + i) % throttle->depth];
+    if (i + kept >= throttle->depth)
+      point[depth - (throttle->depth - i)] = *old;
+    else
+      gpu_point_clear (old);
+  }
+  g_free (throttle->point);
+  throttle->point = point;
+  throttle->depth = depth;
+  throttle->next = 0;
+}
+
+bool
+gpu_throttle_begin (GpuThrottle *throttle, GError **error)
+{
+  return gpu_point_wait_throttled (&throttle->point[throttle->next], error);
+}
+
+bool
+gpu_throttle_end (GpuThrottle *throttle, GpuStream *stream, GError **error)
+{
+  GpuPoint *point = &throttle->point[throttle->next];
+  throttle->next = (throttle->next + 1) % throttle->depth;
+  return gpu_point_mark (point, stream, error);
+}

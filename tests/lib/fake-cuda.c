@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The fake driver. Its table has the type that the library fills, so the compiler checks each signature. FAKE_CUDA in
+ * the environment makes it another driver: "empty" has no GPU, "broken" does not initialise, "12.0" has nothing newer
+ * than that, "without-pools" lacks an entry, "no-pools" says that the GPU has no memory pools.
+ *
+ * It has two GPUs; it refuses calls that need a current context and have none, gives memory that is aligned to 256
+ * bytes and never to more, and checks that a fat binary is one.
+ */
+#include "fake-cuda.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__ ((visibility ("default")))
+#define ALIGNMENT 256
+#define FATBIN_MAGIC 0xba55ed50u
+#define N_DEVICES 2
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static GString *call_log;
+static char *fail_entry;
+static unsigned fail_skip;
+static CUresult fail_result;
+static bool is_shut_down;
+static unsigned live;
+
+static _Thread_local unsigned n_pushed;
+static _Thread_local CUcontext pushed[8];
+
+/* The addresses of these are handles, too. */
+static char contexts[N_DEVICES], pool, kernel;
+
+static bool
+mode_is (const char *mode)
+{
+  return g_strcmp0 (g_getenv ("FAKE_CUDA"), mode) == 0;
+}
+
+static void
+count (int change)
+{
+  pthread_mutex_lock (&lock);
+  live += (unsigned)change;
+  pthread_mutex_unlock (&lock);
+}
+
+/* Logs a call, "entry arguments", and returns what it is to return if not success. */
+static CUresult G_GNUC_PRINTF (1, 2) called (const char *format, ...)
+{
+  CUresult result = CUDA_SUCCESS;
+  g_autofree char *line = NULL;
+  va_list args;
+
+  va_start (args, format);
+  line = g_strdup_vprintf (format, args);
+  va_end (args);
+
+  pthread_mutex_lock (&lock);
+  if (!call_log)
+    call_log = g_string_new (NULL);
+  g_string_append_printf (call_log, "%s\n", line);
+  if (fail_entry && g_str_has_prefix (line, fail_entry) && strchr (" ", line[strlen (fail_entry)])) {
+    if (fail_skip > 0) {
+      fail_skip--;
+    } else {
+      result = fail_result;
+      g_clear_pointer (&fail_entry, g_free);
+    }
+  }
+  if (is_shut_down)
+    result = CUDA_ERROR_DEINITIALIZED;
+  else if (n_pushed == 0 && !g_str_has_prefix (line, "cuDevice") && !g_str_has_prefix (line, "cuInit"))
+    result = CUDA_ERROR_INVALID_CONTEXT;
+  pthread_mutex_unlock (&lock);
+  return result;
+}
+
+/* Handles are numbers that nothing is behind. */
+static CUresult
+new_handle (void **handle)
+{
+  static atomic_uintptr_t last;
+
+  *handle = (void *)(atomic_fetch_add (&last, 1) + 1);
+  count (1);
+  return CUDA_SUCCESS;
+}
+
+static CUresult
+free_handle (void)
+{
+  count (-1);
+  return CUDA_SUCCESS;
+}
+
+static CUresult
+new_memory (CUdeviceptr *address, size_t size)
+{
+  /* Behind an address that is aligned to more, so that the result is not. */
+  char *block = aligned_alloc (2 * ALIGNMENT, (size + 3 * ALIGNMENT - 1) / (2 * ALIGNMENT) * (2 * ALIGNMENT));
+
+  *address = (CUdeviceptr)(uintptr_t)(block + ALIGNMENT);
+  count (1);
+  return CUDA_SUCCESS;
+}
+
+static CUresult
+free_memory (CUdeviceptr address)
+{
+  free ((char *)(uintptr_t)address - ALIGNMENT);
+  count (-1);
+  return CUDA_SUCCESS;
+}
+
+static CUresult
+fake_Init (unsigned flags)
+{
+  CUresult result = called ("cuInit %u", flags);
+
+  if (mode_is ("empty"))
+    return CUDA_ERROR_NO_DEVICE;
+  return mode_is ("broken") ? CUDA_ERROR_SYSTEM_DRIVER_MISMATCH : result;
+}
+
+static CUresult
+fake_GetErrorName (CUresult error, const char **name)
+{
+  *name = error == CUDA_ERROR_OUT_OF_MEMORY     ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : error == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+                                                : NULL;
+  return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult
+fake_GetErrorString (CUresult error, const char **string)
+{
+  *string = "so it says";
+  return CUDA_SUCCESS;
+}
+
+static CUresult
+fake_DeviceGetCount (int *n_devices)
+{
+  *n_devices = N_DEVICES;
+  return called ("cuDeviceGetCount");
+}
+
+static CUresult
+fake_DeviceGet (CUdevice *device, int ordinal)
+{
+  *device = ordinal;
+  return called ("cuDeviceGet %d", ordinal);
+}
+
+static CUresult
+fake_DeviceGetName (char *name, int size, CUdevice device)
+{
+  g_snprintf (name, (gulong)size, "Fake %d", device);
+  return called ("cuDeviceGetName %d", device);
+}
+
+static CUresult
+fake_DeviceGetAttribute (int *value, CUdevice_attribute attribute, CUdevice device)
+{
+  *value = !(attribute == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED && mode_is ("no-pools")) &&
+           !(attribute == CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS && device == 1);
+  return called ("cuDeviceGetAttribute %d %d", (int)attribute, device);
+}
+
+static CUresult
+fake_DevicePrimaryCtxRetain (CUcontext *context, CUdevice device)
+{
+  CUresult result = called ("cuDevicePrimaryCtxRetain %d", device);
+
+  if (result == CUDA_SUCCESS)
+    count (1);
+  *context = (CUcontext)&contexts[device];
+  return result;
+}
+
+static CUresult
+fake_DevicePrimaryCtxRelease (CUdevice device)
+{
+  CUresult result = called ("cuDevicePrimaryCtxRelease %d", device);
+
+  if (result == CUDA_SUCCESS)
+    count (-1);
+  return result;
+}
+
+static CUresult
+fake_CtxPushCurrent (CUcontext context)
+{
+  if (is_shut_down)
+    return CUDA_ERROR_DEINITIALIZED;
+  if (n_pushed == G_N_ELEMENTS (pushed) || (context != (CUcontext)&contexts[0] && context != (CUcontext)&contexts[1]))
+    return CUDA_ERROR_INVALID_CONTEXT;
+  pushed[n_pushed++] = context;
+  return CUDA_SUCCESS;
+}
+
+static CUresult
+fake_CtxPopCurrent (CUcontext *context)
+{
+  if (n_pushed == 0)
+    return CUDA_ERROR_INVALID_CONTEXT;
+  *context = pushed[--n_pushed];
+  return CUDA_SUCCESS;
+}
+
+static CUresult
+fake_CtxGetDevice (CUdevice *device)
+{
+  CUresult result = called ("cuCtxGetDevice");
+
+  if (result == CUDA_SUCCESS)
+    *device = (CUdevice)((char *)pushed[n_pushed - 1] - contexts);
+  return result;
+}
+
+static CUresult
+fake_CtxSynchronize (void)
+{
+  return called ("cuCtxSynchronize");
+}
+
+static CUresult
+fake_MemGetInfo (size_t *free_size, size_t *total_size)
+{
+  *free_size = 1000;
+  *total_size = 4000;
+  return called ("cuMemGetInfo");
+}
+
+static CUresult
+fake_MemAlloc (CUdeviceptr *address, size_t size)
+{
+  CUresult result = called ("cuMemAlloc %zu", size);
+
+  return result == CUDA_SUCCESS ? new_memory (address, size) : result;
+}
+
+static CUresult
+fake_MemFree (CUdeviceptr address)
+{
+  CUresult result = called ("cuMemFree");
+
+  return result == CUDA_SUCCESS ? free_memory (address) : result;
+}
+
+static CUresult
+fake_MemAllocManaged (CUdeviceptr *address, size_t size, unsigned flags)
+{
+  CUresult result = called ("cuMemAllocManaged %zu %u", size, flags);
+
+  return result == CUDA_SUCCESS ? new_memory (address, size) : result;
+}
+
+static CUresult
+fake_MemHostAlloc (void **data, size_t size, unsigned flags)
+{
+  CUresult result = called ("cuMemHostAlloc %zu %u", size, flags);
+  CUdeviceptr address;
+
+  if (result != CUDA_SUCCESS)
+    return result;
+  new_memory (&address, size);
+  *data = (void *)(uintptr_t)address;
+  return result;
+}
+
+static CUresult
+fake_MemFreeHost (void *data)
+{
+  CUresult result = called ("cuMemFreeHost");
+
+  return result == CUDA_SUCCESS ? free_memory ((CUdeviceptr)(uintptr_t)data) : result;
+}
+
+static CUresult
+fake_MemPoolCreate (CUmemoryPool *created, const CUmemPoolProps *props)
+{
+  CUresult result = called ("cuMemPoolCreate %d %d %d %d", (int)props->allocType, (int)props->handleTypes,
+                            (int)props->location.type, props->location.id);
+
+  if (result == CUDA_SUCCESS)
+    count (1);
+  *created = (CUmemoryPool)&pool;
+  return result;
+}
+
+static CUresult
+fake_MemPoolDestroy (CUmemoryPool destroyed)
+{
+  CUresult result = called ("cuMemPoolDestroy");
+
+  if (result == CUDA_SUCCESS)
+    count (-1);
+  return result;
+}
+
+static CUresult
+fake_MemPoolSetAttribute (CUmemoryPool changed, CUmemPool_attribute attribute, void *value)
+{
+  if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+    return called ("cuMemPoolSetAttribute threshold %" G_GUINT64_FORMAT, (guint64)(*(cuuint64_t *)value));
+  return called ("cuMemPoolSetAttribute %d %d", (int)attribute, *(int *)value);
+}
+
+static CUresult
+fake_MemPoolTrimTo (CUmemoryPool trimmed, size_t kept)
+{
+  return called ("cuMemPoolTrimTo %zu", kept);
+}
+
+static CUresult
+fake_MemAllocFromPoolAsync (CUdeviceptr *address, size_t size, CUmemoryPool from, CUstream stream)
+{
+  CUresult result = called ("cuMemAllocFromPoolAsync %zu%s", size, from == (CUmemoryPool)&pool ? "" : " elsewhere");
+
+  return result == CUDA_SUCCESS ? new_memory (address, size) : result;
+}
+
+static CUresult
+fake_MemFreeAsync (CUdeviceptr address, CUstream stream)
+{
+  CUresult result = called ("cuMemFreeAsync");
+
+  return result == CUDA_SUCCESS ? free_memory (address) : result;
+}
+
+static CUresult
+fake_StreamCreate (CUstream *stream, unsigned flags)
+{
+  CUresult result = called ("cuStreamCreate %u", flags);
+
+  return result == CUDA_SUCCESS ? new_handle ((void **)stream) : result;
+}
+
+static CUresult
+fake_StreamDestroy (CUstream stream)
+{
+  CUresult result = called ("cuStreamDestroy");
+
+  return result == CUDA_SUCCESS ? free_handle () : result;
+}
+
+static CUresult
+fake_StreamSynchronize (CUstream stream)
+{
+  return called ("cuStreamSynchronize");
+}
+
+static CUresult
+fake_StreamWaitEvent (CUstream stream, CUevent event, unsigned flags)
+{
+  return called ("cuStreamWaitEvent %u", flags);
+}
+
+static CUresult
+fake_StreamWaitValue32 (CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
+{
+  return called ("cuStreamWaitValue32 %u for %u %u", *(uint32_t *)(uintptr_t)address, value, flags);
+}
+
+static CUresult
+fake_EventCreate (CUevent *event, unsigned flags)
+{
+  CUresult result = called ("cuEventCreate %u", flags);
+
+  return result == CUDA_SUCCESS ? new_handle ((void **)event) : result;
+}
+
+static CUresult
+fake_EventDestroy (CUevent event)
+{
+  CUresult result = called ("cuEventDestroy");
+
+  return result == CUDA_SUCCESS ? free_handle () : result;
+}
+
+static CUresult
+fake_EventRecord (CUevent event, CUstream stream)
+{
+  return called ("cuEventRecord");
+}
+
+static CUresult
+fake_EventQuery (CUevent event)
+{
+  return called ("cuEventQuery");
+}
+
+static CUresult
+fake_EventSynchronize (CUevent event)
+{
+  return called ("cuEventSynchronize");
+}
+
+static CUresult
+fake_MemcpyAsync (CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream)
+{
+  CUresult result = called ("cuMemcpyAsync %zu", size);
+
+  if (result == CUDA_SUCCESS)
+    memcpy ((void *)(uintptr_t)dst, (void *)(uintptr_t)src, size);
+  return result;
+}
+
+static CUresult
+fake_Memcpy2DAsync (const CUDA_MEMCPY2D *copy, CUstream stream)
+{
+  CUresult result = called ("cuMemcpy2DAsync %zu x %zu, %d to %d", copy->WidthInBytes, copy->Height,
+                            (int)copy->srcMemoryType, (int)copy->dstMemoryType);
+  const char *src = copy->srcMemoryType == CU_MEMORYTYPE_HOST ? copy->srcHost : (void *)(uintptr_t)copy->srcDevice;
+  char *dst = copy->dstMemoryType == CU_MEMORYTYPE_HOST ? copy->dstHost : (void *)(uintptr_t)copy->dstDevice;
+
+  if (copy->srcPitch < copy->WidthInBytes || copy->dstPitch < copy->WidthInBytes || copy->srcPitch > INT32_MAX ||
+      copy->dstPitch > INT32_MAX)
+    return CUDA_ERROR_INVALID_VALUE;
+  for (size_t y = 0; result == CUDA_SUCCESS && y < copy->Height; y++)
+    memcpy (dst + y * copy->dstPitch, src + y * copy->srcPitch, copy->WidthInBytes);
+  return result;
+}
+
+static CUresult
+fake_MemsetD8Async (CUdeviceptr dst, unsigned char value, size_t size, CUstream stream)
+{
+  CUresult result = called ("cuMemsetD8Async %zu", size);
+
+  if (result == CUDA_SUCCESS)
+    memset ((void *)(uintptr_t)dst, value, size);
+  return result;
+}
+
+static CUresult
+fake_MemsetD2D8Async (CUdeviceptr dst, size_t stride, unsigned char value, size_t width, size_t height, CUstream stream)
+{
+  CUresult result = called ("cuMemsetD2D8Async %zu x %zu", width, height);
+
+  for (size_t y = 0; result == CUDA_SUCCESS && y < height; y++)
+    memset ((char *)(uintptr_t)dst + y * stride, value, width);
+  return result;
+}
+
+static CUresult
+fake_ModuleLoadData (CUmodule *module, const void *image)
+{
+  CUresult result = called ("cuModuleLoadData");
+
+  if (*(const uint32_t *)image != FATBIN_MAGIC || (uintptr_t)image % 8 != 0)
+    return CUDA_ERROR_INVALID_IMAGE;
+  return result == CUDA_SUCCESS ? new_handle ((void **)module) : result;
+}
+
+static CUresult
+fake_ModuleUnload (CUmodule module)
+{
+  CUresult result = called ("cuModuleUnload");
+
+  return result == CUDA_SUCCESS ? free_handle () : result;
+}
+
+static CUresult
+fake_ModuleGetFunction (CUfunction *function, CUmodule module, const char *name)
+{
+  CUresult result = called ("cuModuleGetFunction %s", name);
+
+  *function = (CUfunction)&kernel;
+  return result == CUDA_SUCCESS && strcmp (name, FAKE_CUDA_KERNEL) != 0 ? CUDA_ERROR_NOT_FOUND : result;
+}
+
+static CUresult
+fake_ModuleGetFunctionCount (unsigned *n_functions, CUmodule module)
+{
+  *n_functions = 1;
+  return called ("cuModuleGetFunctionCount");
+}
+
+static CUresult
+fake_ModuleEnumerateFunctions (CUfunction *functions, unsigned n_functions, CUmodule module)
+{
+  functions[0] = (CUfunction)&kernel;
+  return called ("cuModuleEnumerateFunctions %u", n_functions);
+}
+
+static CUresult
+fake_FuncLoad (CUfunction function)
+{
+  return called ("cuFuncLoad");
+}
+
+static CUresult
+fake_LaunchKernel (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                   unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **params,
+                   void **extra)
+{
+  return called ("cuLaunchKernel %u,%u,%u %u,%u,%u %u args %u", grid_x, grid_y, grid_z, block_x, block_y, block_z,
+                 shared_bytes, *(unsigned *)params[0]);
+}
+
+static CUresult
+fake_LaunchHostFunc (CUstream stream, CUhostFn func, void *data)
+{
+  CUresult result = called ("cuLaunchHostFunc");
+
+  if (result == CUDA_SUCCESS)
+    func (data);
+  return result;
+}
+
+#define MEMBER(name, version) .name = fake_##name,
+static const GpuCudaDriver table = {GPU_CUDA_ENTRIES (MEMBER) GPU_CUDA_OPTIONAL_ENTRIES (MEMBER)};
+#undef MEMBER
+
+/* The one entry that is looked up by name; all others are asked for through it. */
+EXPORT CUresult
+cuGetProcAddress (const char *symbol, void **entry, int version, cuuint64_t flags,
+                  CUdriverProcAddressQueryResult *status)
+{
+#define LINE(name, introduced) {"cu" #name, introduced, (void *const *)&table.name},
+  static const struct {
+    const char *symbol;
+    int version;
+    void *const *entry;
+  } lines[] = {GPU_CUDA_ENTRIES (LINE) GPU_CUDA_OPTIONAL_ENTRIES (LINE)};
+#undef LINE
+
+  if (flags != CU_GET_PROC_ADDRESS_LEGACY_STREAM || (mode_is ("12.0") && version > 12000) ||
+      (mode_is ("without-pools") && strcmp (symbol, "cuMemPoolCreate") == 0))
+    return CUDA_ERROR_NOT_FOUND;
+  for (size_t i = 0; i < G_N_ELEMENTS (lines); i++) {
+    if (strcmp (lines[i].symbol, symbol) == 0 && lines[i].version == version) {
+      *entry = *lines[i].entry;
+      return CUDA_SUCCESS;
+    }
+  }
+  return CUDA_ERROR_NOT_FOUND;
+}
+
+static void
+fake_fail (const char *entry, unsigned skip, CUresult result)
+{
+  pthread_mutex_lock (&lock);
+  g_free (fail_entry);
+  fail_entry = g_strdup (entry);
+  fail_skip = skip;
+  fail_result = result;
+  pthread_mutex_unlock (&lock);
+}
+
+static void
+fake_shut_down (void)
+{
+  is_shut_down = true;
+}
+
+static char *
+fake_take_log (void)
+{
+  char *text;
+
+  pthread_mutex_lock (&lock);
+  text = call_log ? g_string_free (call_log, FALSE) : g_strdup ("");
+  call_log = NULL;
+  pthread_mutex_unlock (&lock);
+  return text;
+}
+
+static unsigned
+fake_n_live (void)
+{
+  unsigned n;
+
+  pthread_mutex_lock (&lock);
+  n = live;
+  pthread_mutex_unlock (&lock);
+  return n;
+}
+
+static unsigned
+fake_depth (void)
+{
+  return n_pushed;
+}
+
+extern const FakeCuda fake_cuda;
+EXPORT const FakeCuda fake_cuda = {
+    .fail = fake_fail,
+    .shut_down = fake_shut_down,
+    .take_log = fake_take_log,
+    .n_live = fake_n_live,
+    .depth = fake_depth,
+};

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * GstGpuBufferPool (G1, G2). GstBufferPool's queue holds empty buffers only: it counts them, blocks and flushes, while
+ * the memory comes from the device's cache at each acquire and is back there before a buffer is in the queue again. So
+ * a pool keeps nothing from pools of other sizes.
+ */
+#include "gstgpumemory-priv.h"
+
+#include <gpucache/gstgpubufferpool.h>
+
+GST_DEBUG_CATEGORY_STATIC (gpu_buffer_pool_debug);
+#define GST_CAT_DEFAULT gpu_buffer_pool_debug
+
+#define MEMORY_KIND_FIELD "gpucache-memory-kind"
+
+/* What the buffers of a config are. */
+typedef struct {
+  GpuImageSpec spec;
+  GpuMemoryKind kind;
+  gboolean is_video;
+  GstVideoInfo info; /* if it is; with spec's layout */
+  gsize size;        /* of a buffer, in bytes; a row of bytes may be padded behind them */
+} Layout;
+
+struct _GstGpuBufferPool {
+  GstBufferPool parent;
+
+  GstGpuAllocator *allocator;
+
+  /* From the config; constant while the pool is active. */
+  Layout layout;
+  guint min_buffers;
+
+  GMutex lock;
+  GpuStream *stream; /* under the lock; of acquires that name none, from the first one until the pool stops */
+};
+
+G_DEFINE_TYPE (GstGpuBufferPool, gst_gpu_buffer_pool, GST_TYPE_BUFFER_POOL)
+
+static const gchar **
+gst_gpu_buffer_pool_get_options (GstBufferPool *pool)
+{
+  static const gchar *options[] = {GST_BUFFER_POOL_OPTION_VIDEO_META, GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT, NULL};
+
+  return options;
+}
+
+/* GStreamer gives alignments as masks. */
+static gboolean
+raise_alignment (gsize *alignment, gsize mask, GError **error)
+{
+  if (mask & (mask + 1)) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "an alignment of %" G_GSIZE_FORMAT " is not one less than a power of two", mask);
+    return FALSE;
+  }
+  *alignment = MAX (*alignment, mask + 1);
+  return TRUE;
+}
+
+/* Applies the option VIDEO_ALIGNMENT and writes into @config what it came to. */
+static gboolean
+align_video (GstVideoInfo *info, GstStructure *config, gsize *alignment, GError **error)
+{
+  GstVideoAlignment align;
+
+  gst_video_alignment_reset (&align);
+  gst_buffer_pool_config_get_video_alignment (config, &align);
+  for (guint i = 0; i < GST_VIDEO_MAX_PLANES; i++)
+    if (!raise_alignment (alignment, align.stride_align[i], error))
+      return FALSE;
+  if (!gst_video_info_align (info, &align)) {
+    g_set_error_literal (error, GPU_ERROR, GPU_ERROR_INVALID, "with the padding asked for, a frame is too large");
+    return FALSE;
+  }
+  gst_buffer_pool_config_set_video_alignment (config, &align);
+  return TRUE;
+}
+
+static gboolean
+layout_video (Layout *layout, GstStructure *config, GstCaps *caps, gsize alignment, GError **error)
+{
+  gboolean is_aligned = gst_buffer_pool_config_has_option (config, GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT);
+
+  if (!gst_video_info_from_caps (&layout->info, caps)) {
+    g_set_error_literal (error, GPU_ERROR, GPU_ERROR_INVALID, "they have no format, width or height that can be read");
+    return FALSE;
+  }
+  if (is_aligned && !align_video (&layout->info, config, &alignment, error))
+    return FALSE;
+
+  if (is_aligned || layout->kind == GPU_MEMORY_HOST) {
+    /* Software's strides are kept, or it would use frames of its own; the memory itself may lie as well as any. */
+    if (!gst_gpu_image_spec_from_video_info (&layout->spec, &layout->info, error))
+      return FALSE;
+    layout->spec.alignment = alignment;
+  } else if (!gst_gpu_image_spec_for_video_info (&layout->spec, &layout->info, alignment, error) ||
+             !gst_gpu_video_info_take_layout (&layout->info, &layout->spec, error)) {
+    return FALSE;
+  }
+
+  if (layout->spec.size > G_MAXUINT) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "a frame of %" G_GSIZE_FORMAT " bytes is more than a buffer pool can describe", layout->spec.size);
+    return FALSE;
+  }
+  layout->size = layout->spec.size;
+  return TRUE;
+}
+
+static gboolean
+layout_bytes (Layout *layout, guint size, gsize alignment, GError **error)
+{
+  if (!size) {
+    g_set_error_literal (error, GPU_ERROR, GPU_ERROR_INVALID,
+                         "they are not video/x-raw, so the config has to give a size in bytes, which is 0");
+    return FALSE;
+  }
+  layout->size = size;
+  return gst_gpu_bytes_spec (&layout->spec, size, alignment, error);
+}
+
+static gboolean
+layout_buffers (Layout *layout, GstStructure *config, GstCaps *caps, guint size, const GstAllocationParams *params,
+                GError **error)
+{
+  gsize alignment = GPU_DEFAULT_ALIGNMENT;
+
+  layout->kind = gst_gpu_buffer_pool_config_get_memory_kind (config);
+  if ((guint)layout->kind >= GPU_N_MEMORY_KINDS) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "there is no memory kind number %d: set one of GpuMemoryKind",
+                 (gint)layout->kind);
+    return FALSE;
+  }
+  if (!raise_alignment (&alignment, params->align, error))
+    return FALSE;
+  layout->is_video = gst_structure_has_name (gst_caps_get_structure (caps, 0), "video/x-raw");
+  return layout->is_video ? layout_video (layout, config, caps, alignment, error)
+                          : layout_bytes (layout, size, alignment, error);
+}
+
+static gboolean
+gst_gpu_buffer_pool_set_config (GstBufferPool *pool, GstStructure *config)
+{
+  GstGpuBufferPool *self = GST_GPU_BUFFER_POOL (pool);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GstStructure) base_config = NULL;
+  GstAllocator *allocator;
+  GstAllocationParams params;
+  GstCaps *caps;
+  guint size, min_buffers, max_buffers;
+  Layout layout = {0};
+
+  if (!gst_buffer_pool_config_get_params (config, &caps, &size, &min_buffers, &max_buffers) ||
+      !gst_buffer_pool_config_get_allocator (config, &allocator, &params)) {
+    GST_WARNING_OBJECT (self,
+                        "the config %" GST_PTR_FORMAT
+                        " lacks caps, size, numbers of buffers or allocation params: set them with "
+                        "gst_buffer_pool_config_set_params() and _set_allocator()",
+                        (void *)config);
+    return FALSE;
+  }
+  if (!caps || !gst_caps_is_fixed (caps)) {
+    GST_WARNING_OBJECT (self, "the config has %s caps: set fixed ones with gst_buffer_pool_config_set_params()",
+                        caps ? "unfixed" : "no");
+    return FALSE;
+  }
+  if (!layout_buffers (&layout, config, caps, size, &params, &error)) {
+    GST_WARNING_OBJECT (self, "buffers of caps %" GST_PTR_FORMAT " cannot be laid out: %s", (void *)caps,
+                        error->message);
+    return FALSE;
+  }
+
+  /* Who asks for another allocator can read back that it was not taken. */
+  if (allocator && (!GST_IS_GPU_ALLOCATOR (allocator) || gst_gpu_allocator_get_device (GST_GPU_ALLOCATOR (allocator)) !=
+                                                             gst_gpu_buffer_pool_get_device (self))) {
+    GST_INFO_OBJECT (self, "%" GST_PTR_FORMAT " is replaced, memory comes from the device's cache", (void *)allocator);
+    gst_buffer_pool_config_set_allocator (config, GST_ALLOCATOR (self->allocator), &params);
+  }
+  gst_buffer_pool_config_set_params (config, caps, (guint)layout.size, min_buffers, max_buffers);
+  self->layout = layout;
+  self->min_buffers = min_buffers;
+
+  /* The base class compares this size to what it finds in a buffer that comes back. */
+  base_config = gst_structure_copy (config);
+  gst_buffer_pool_config_set_params (base_config, caps, 0, min_buffers, max_buffers);
+  return GST_BUFFER_POOL_CLASS (gst_gpu_buffer_pool_parent_class)->set_config (pool, base_config);
+}
+
+/* The images end in the shared index of the cache, since the stream that they were acquired on ends here. There they
+ * are found by whatever stream acquires first, but only what is complete is kept (rule 15): so this waits for the
+ * driver to have allocated them, once. */
+static gboolean
+warm_cache (GstGpuBufferPool *self, GError **error)
+{
+  GpuDevice *device = gst_gpu_buffer_pool_get_device (self);
+  g_autoptr (GPtrArray) images = g_ptr_array_new_with_free_func ((GDestroyNotify)gpu_image_unref);
+  GpuStream *stream;
+  gboolean complete;
+
+  if (!self->min_buffers)
+    return TRUE;
+  stream = gpu_stream_new (device, true, error);
+  if (!stream)
+    return FALSE;
+
+  while (images->len < self->min_buffers) {
+    GpuImage *image =
+        gpu_image_acquire (device, &self->layout.spec, self->layout.kind, stream, GPU_ACQUIRE_DEFAULT, error);
+
+    if (!image)
+      break;
+    g_ptr_array_add (images, image);
+  }
+  complete = images->len == self->min_buffers && gpu_stream_synchronize (stream, error);
+  gpu_stream_unref (stream);
+  return complete;
+}
+
+static gboolean
+gst_gpu_buffer_pool_start (GstBufferPool *pool)
+{
+  GstGpuBufferPool *self = GST_GPU_BUFFER_POOL (pool);
+  g_autoptr (GError) error = NULL;
+
+  if (!warm_cache (self, &error)) {
+    GST_ERROR_OBJECT (self, "the minimum of %u frames of %" G_GSIZE_FORMAT " bytes cannot be had: %s",
+                      self->min_buffers, self->layout.size, error->message);
+    return FALSE;
+  }
+  return GST_BUFFER_POOL_CLASS (gst_gpu_buffer_pool_parent_class)->start (pool);
+}
+
+static gboolean
+gst_gpu_buffer_pool_stop (GstBufferPool *pool)
+{
+  GstGpuBufferPool *self = GST_GPU_BUFFER_POOL (pool);
+  gboolean stopped = GST_BUFFER_POOL_CLASS (gst_gpu_buffer_pool_parent_class)->stop (pool);
+  GpuStream *stream;
+
+  g_mutex_lock (&self->lock);
+  stream = g_steal_pointer (&self->stream);
+  g_mutex_unlock (&self->lock);
+  if (stream)
+    gpu_stream_unref (stream);
+  return stopped;
+}
+
+static GstFlowReturn
+gst_gpu_buffer_pool_alloc_buffer (GstBufferPool *pool, GstBuffer **buffer, GstBufferPoolAcquireParams *params)
+{
+  const Layout *layout = &GST_GPU_BUFFER_POOL (pool)->layout;
+  GstVideoInfo info = layout->info;
+
+  *buffer = gst_buffer_new ();
+  if (layout->is_video)
+    gst_buffer_add_video_meta_full (*buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT (&info),
+                                    (guint)GST_VIDEO_INFO_WIDTH (&info), (guint)GST_VIDEO_INFO_HEIGHT (&info),
+                                    GST_VIDEO_INFO_N_PLANES (&info), info.offset, info.stride);
+  return GST_FLOW_OK;
+}
+
+static GpuStream *
+get_stream (GstGpuBufferPool *self, GstBufferPoolAcquireParams *params, GError **error)
+{
+  GpuStream *stream = NULL;
+
+  if (params && ((guint)params->flags & GST_GPU_BUFFER_POOL_ACQUIRE_STREAM))
+    stream = ((GstGpuBufferPoolAcquireParams *)params)->stream;
+  if (stream)
+    return stream;
+
+  g_mutex_lock (&self->lock);
+  if (!self->stream)
+    self->stream = gpu_stream_new (gst_gpu_buffer_pool_get_device (self), true, error);
+  stream = self->stream;
+  g_mutex_unlock (&self->lock);
+  return stream;
+}
+
+static GstMemory *
+acquire_memory (GstGpuBufferPool *self, GstBufferPoolAcquireParams *params, GError **error)
+{
+  const Layout *layout = &self->layout;
+  GpuStream *stream = get_stream (self, params, error);
+  GstMemory *memory;
+
+  if (!stream)
+    return NULL;
+  memory = gst_gpu_allocator_alloc_spec (self->allocator, &layout->spec, layout->is_video ? &layout->info : NULL,
+                                         layout->kind, stream, error);
+  if (memory)
+    memory->size = memory->maxsize = layout->size;
+  return memory;
+}
+
+static GstFlowReturn
+gst_gpu_buffer_pool_acquire_buffer (GstBufferPool *pool, GstBuffer **buffer, GstBufferPoolAcquireParams *params)
+{
+  GstGpuBufferPool *self = GST_GPU_BUFFER_POOL (pool);
+  GstBufferPoolClass *parent_class = GST_BUFFER_POOL_CLASS (gst_gpu_buffer_pool_parent_class);
+  g_autoptr (GError) error = NULL;
+  GstFlowReturn flow = parent_class->acquire_buffer (pool, buffer, params);
+  GstMemory *memory;
+
+  if (flow != GST_FLOW_OK)
+    return flow;
+  memory = acquire_memory (self, params, &error);
+  if (!memory) {
+    GST_ERROR_OBJECT (self, "no memory for a frame of %" G_GSIZE_FORMAT " bytes: %s", self->layout.size,
+                      error->message);
+    parent_class->release_buffer (pool, *buffer);
+    *buffer = NULL;
+    return GST_FLOW_ERROR;
+  }
+
+  gst_buffer_append_memory (*buffer, memory);
+  /* The buffer is as its pool gave it out. */
+  GST_BUFFER_FLAG_UNSET (*buffer, GST_BUFFER_FLAG_TAG_MEMORY);
+  return GST_FLOW_OK;
+}
+
+static void
+gst_gpu_buffer_pool_reset_buffer (GstBufferPool *pool, GstBuffer *buffer)
+{
+  gst_buffer_remove_all_memory (buffer);
+  GST_BUFFER_POOL_CLASS (gst_gpu_buffer_pool_parent_class)->reset_buffer (pool, buffer);
+  /* A buffer that has the flag is discarded, and up to 1.25 a discard makes who waits for a buffer spin. */
+  GST_BUFFER_FLAG_UNSET (buffer, GST_BUFFER_FLAG_TAG_MEMORY);
+}
+
+static void
+gst_gpu_buffer_pool_finalize (GObject *object)
+{
+  GstGpuBufferPool *self = GST_GPU_BUFFER_POOL (object);
+
+  g_clear_pointer (&self->stream, gpu_stream_unref);
+  gst_clear_object (&self->allocator);
+  g_mutex_clear (&self->lock);
+
+  G_OBJECT_CLASS (gst_gpu_buffer_pool_parent_class)->finalize (object);
+}
+
+static void
+gst_gpu_buffer_pool_class_init (GstGpuBufferPoolClass *klass)
+{
+  GstBufferPoolClass *pool_class = GST_BUFFER_POOL_CLASS (klass);
+
+  GST_DEBUG_CATEGORY_INIT (gpu_buffer_pool_debug, "gpubufferpool", 0, "GPU cache buffer pool");
+
+  G_OBJECT_CLASS (klass)->finalize = gst_gpu_buffer_pool_finalize;
+  pool_class->get_options = gst_gpu_buffer_pool_get_options;
+  pool_class->set_config = gst_gpu_buffer_pool_set_config;
+  pool_class->start = gst_gpu_buffer_pool_start;
+  pool_class->stop = gst_gpu_buffer_pool_stop;
+  pool_class->alloc_buffer = gst_gpu_buffer_pool_alloc_buffer;
+  pool_class->acquire_buffer = gst_gpu_buffer_pool_acquire_buffer;
+  pool_class->reset_buffer = gst_gpu_buffer_pool_reset_buffer;
+}
+
+static void
+gst_gpu_buffer_pool_init (GstGpuBufferPool *self)
+{
+  g_mutex_init (&self->lock);
+}
+
+GstBufferPool *
+gst_gpu_buffer_pool_new (GpuDevice *device)
+{
+  GstGpuBufferPool *self;
+
+  g_return_val_if_fail (device != NULL, NULL);
+
+  self = g_object_new (GST_TYPE_GPU_BUFFER_POOL, NULL);
+  gst_object_ref_sink (self);
+  self->allocator = GST_GPU_ALLOCATOR (gst_gpu_allocator_new (device));
+  return GST_BUFFER_POOL (self);
+}
+
+GpuDevice *
+gst_gpu_buffer_pool_get_device (GstGpuBufferPool *pool)
+{
+  g_return_val_if_fail (GST_IS_GPU_BUFFER_POOL (pool), NULL);
+
+  return gst_gpu_allocator_get_device (pool->allocator);
+}
+
+void
+gst_gpu_buffer_pool_config_set_memory_kind (GstStructure *config, GpuMemoryKind kind)
+{
+  g_return_if_fail (config != NULL);
+
+  gst_structure_set (config, MEMORY_KIND_FIELD, G_TYPE_UINT, (guint)kind, NULL);
+}
+
+GpuMemoryKind
+gst_gpu_buffer_pool_config_get_memory_kind (const GstStructure *config)
+{
+  guint kind = GPU_MEMORY_STREAM_ORDERED;
+
+  g_return_val_if_fail (config != NULL, GPU_MEMORY_STREAM_ORDERED);
+
+  gst_structure_get_uint (config, MEMORY_KIND_FIELD, &kind);
+  return (GpuMemoryKind)kind;
+}
+
+GstFlowReturn
+gst_gpu_buffer_pool_acquire_on (GstGpuBufferPool *pool, GpuStream *stream, GstBuffer **buffer)
+{
+  GstGpuBufferPoolAcquireParams params = {
+      .parent.flags = (GstBufferPoolAcquireFlags)GST_GPU_BUFFER_POOL_ACQUIRE_STREAM,
+      .stream = stream,
+  };
+
+  g_return_val_if_fail (GST_IS_GPU_BUFFER_POOL (pool), GST_FLOW_ERROR);
+
+  return gst_buffer_pool_acquire_buffer (GST_BUFFER_POOL (pool), buffer, &params.parent);
+}

@@ -246,3 +246,33 @@ gst_gpu_cache_stats_to_structure (GpuDevice *device, GpuAccount account)
       NULL);
   /* clang-format on */
 }
+
+static GstDebugCategory *
+cache_debug_category (void)
+{
+  static gsize once = 0;
+  static GstDebugCategory *category = NULL;
+
+  if (g_once_init_enter (&once)) {
+    GST_DEBUG_CATEGORY_INIT (category, "gpucache", 0, "GPU cache state");
+    g_once_init_leave (&once, 1);
+  }
+  return category;
+}
+
+void
+gst_gpu_cache_log (GstElement *element, GpuDevice *device)
+{
+  GstDebugCategory *category = cache_debug_category ();
+  g_autofree gchar *table = NULL;
+  g_auto (GStrv) lines = NULL;
+
+  g_return_if_fail (device != NULL);
+
+  if (gst_debug_category_get_threshold (category) < GST_LEVEL_DEBUG)
+    return;
+  table = gpu_cache_dump (device);
+  lines = g_strsplit (g_strchomp (table), "\n", -1);
+  for (guint i = 0; lines[i]; i++)
+    GST_CAT_DEBUG_OBJECT (category, element, "%s", lines[i]);
+}

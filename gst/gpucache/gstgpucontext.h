@@ -109,4 +109,16 @@ GPU_API gboolean gst_gpu_handle_context_query (GstElement *element, GstQuery *qu
  */
 GPU_API GstStructure *gst_gpu_cache_stats_to_structure (GpuDevice *device, GpuAccount account);
 
+/**
+ * gst_gpu_cache_log:
+ * @element: (nullable): whom the lines are about
+ * @device: a device
+ *
+ * Logs the whole state of @device's cache as a table, a line at a time, in the debug category `gpucache` at level DEBUG
+ * (`GST_DEBUG=gpucache:5`). Costs nothing while that is off.
+ *
+ * Since: 0.1
+ */
+GPU_API void gst_gpu_cache_log (GstElement *element, GpuDevice *device);
+
 G_END_DECLS

@@ -462,6 +462,11 @@ gpu_cache_free (GpuCache *cache)
   g_ptr_array_unref (scopes);
   gpu_scope_unref (cache->shared);
 
+  /* Of a lost device: the memory goes with it. */
+  for (GpuAllocation *detached = cache->detached, *next; detached; detached = next) {
+    next = detached->next;
+    allocation_free (detached);
+  }
   for (GpuAllocation *spare = cache->spare, *next; spare; spare = next) {
     next = spare->next;
     allocation_free (spare);

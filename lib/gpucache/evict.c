@@ -15,7 +15,9 @@ free_memory (GpuCache *cache, GpuAllocation *allocation)
   if (allocation->kind != GPU_MEMORY_STREAM_ORDERED)
     atomic_fetch_add_explicit (&cache->device->host_waits, 1, memory_order_relaxed);
   if (!gpu_device_free_idle (cache->device, allocation->kind, allocation->data, allocation->capacity, &error)) {
-    g_warning ("%s: %zu bytes could not be freed: %s", cache->device->name, allocation->capacity, error->message);
+    /* A lost device takes no calls, and its memory goes with it. */
+    if (!gpu_device_is_lost (cache->device))
+      g_warning ("%s: %zu bytes could not be freed: %s", cache->device->name, allocation->capacity, error->message);
     g_error_free (error);
   }
 }
@@ -189,25 +191,29 @@ gpu_cache_detach (GpuCache *cache, GpuAllocation *allocation)
   pthread_mutex_unlock (&cache->lock);
 }
 
+/* Whether every access is complete, asking the device, or with @wait waiting on the host; false, with @error set if the
+ * device cannot say (rule 24). */
 static bool
-is_complete (const GpuHistory *history)
+is_complete (const GpuHistory *history, bool wait, GError **error)
 {
   g_autoptr (GArray) points = g_array_new (false, false, sizeof (GpuPoint));
   gpu_history_list_pending (history, points);
   bool complete = true;
   for (unsigned i = 0; i < points->len; i++) {
     GpuPoint *point = &g_array_index (points, GpuPoint, i);
-    complete = complete && gpu_point_query (point, NULL) == GPU_STATUS_COMPLETE;
+    GError **first = error && !*error ? error : NULL;
+    bool done = wait ? gpu_point_wait (point, first) : gpu_point_query (point, first) == GPU_STATUS_COMPLETE;
+    complete = complete && done;
     gpu_stream_release (point->stream);
   }
   return complete;
 }
 
-void
-gpu_cache_drain_detached (GpuCache *cache)
+/* Frees what was detached and is complete. */
+static bool
+drain_detached (GpuCache *cache, bool wait, GError **error)
 {
-  if (!atomic_load (&cache->has_detached))
-    return;
+  bool ok = true;
   pthread_mutex_lock (&cache->lock);
   GpuAllocation *chain = cache->detached;
   cache->detached = NULL;
@@ -216,8 +222,9 @@ gpu_cache_drain_detached (GpuCache *cache)
 
   for (GpuAllocation *allocation = chain, *next; allocation; allocation = next) {
     next = allocation->next;
-    if (!is_complete (&allocation->history)) {
+    if (!is_complete (&allocation->history, wait, error)) {
       gpu_cache_detach (cache, allocation);
+      ok = false;
       continue;
     }
     uint64_t capacity = allocation->capacity;
@@ -225,21 +232,14 @@ gpu_cache_drain_detached (GpuCache *cache)
     atomic_fetch_sub (&cache->detached_bytes[gpu_memory_kind_account (allocation->kind)], capacity);
     gpu_allocation_recycle (cache, allocation);
   }
+  return ok;
 }
 
-/* Waits for every access; false, with @error set if that is not set yet, if the device cannot say (rule 24). */
-static bool
-wait_for_history (const GpuHistory *history, GError **error)
+void
+gpu_cache_drain_detached (GpuCache *cache)
 {
-  g_autoptr (GArray) points = g_array_new (false, false, sizeof (GpuPoint));
-  gpu_history_list_pending (history, points);
-  bool ok = true;
-  for (unsigned i = 0; i < points->len; i++) {
-    GpuPoint *point = &g_array_index (points, GpuPoint, i);
-    ok = gpu_point_wait (point, error && !*error ? error : NULL) && ok;
-    gpu_stream_release (point->stream);
-  }
-  return ok;
+  if (atomic_load (&cache->has_detached))
+    drain_detached (cache, false, NULL);
 }
 
 /* Frees what a clear took out of a scope. What a lost device may still be using is never given back: it goes when the
@@ -251,7 +251,7 @@ free_when_complete (GpuCache *cache, GpuAllocation *chain, GError **error)
   for (GpuAllocation *allocation = chain, *next; allocation; allocation = next) {
     next = allocation->next;
     allocation->next = NULL;
-    if (wait_for_history (&allocation->history, error)) {
+    if (is_complete (&allocation->history, true, error)) {
       gpu_cache_free_chain (cache, allocation, false);
       continue;
     }
@@ -289,7 +289,8 @@ gpu_cache_clear (GpuDevice *device, GpuCacheScope which, GError **error)
     ok = free_when_complete (cache, chain, error) && ok;
   }
   g_ptr_array_unref (scopes);
-  gpu_cache_drain_detached (cache);
+  if (which == GPU_CACHE_ALL)
+    ok = drain_detached (cache, true, error) && ok;
   gpu_device_trim (device);
   return ok;
 }

@@ -104,6 +104,21 @@ GPU_API bool gpu_image_begin_access (GpuImage *image, GpuStream *stream, GpuAcce
 GPU_API bool gpu_image_end_access (GpuImage *image, GpuStream *stream, GpuAccessFlags flags, GError **error);
 
 /**
+ * gpu_image_end_export:
+ * @image: (transfer full): the reference that somebody who knows nothing of this library had, through a native handle
+ *   (DLPack, a CUDA array interface)
+ * @streams: the streams that it was used on, wrapped; none means that nobody knows
+ * @flags: what was done with it
+ *
+ * Ends an export (rule 2): enters its accesses on @streams, or, since a handle names no stream, waits on the host for
+ * the whole device (counted), and drops the reference. Until then the export keeps the image live.
+ *
+ * Returns: false if @error is set; the reference is dropped all the same
+ */
+GPU_API bool gpu_image_end_export (GpuImage *image, GpuStream *const *streams, unsigned n_streams, GpuAccessFlags flags,
+                                   GError **error);
+
+/**
  * gpu_image_wait:
  *
  * Waits on the host until the image may be touched there: for the last write, and before writing for all accesses.

@@ -2,7 +2,7 @@
  *
  * Scopes: where entries are filed while nobody uses them (rules 3 to 5, 14, 15). Nothing here calls the driver.
  */
-#include "cache-priv.h"
+#include "scope-priv.h"
 
 #include <time.h>
 
@@ -11,60 +11,6 @@
 
 /* How many of the entries last used on another stream; the oldest is nearly always the first to be ordered. */
 #define SLOT_LOOKS 4
-
-static unsigned
-mix (unsigned hash, uint64_t value)
-{
-  return (unsigned)(((hash ^ value) * 0x9E3779B97F4A7C15u) >> 29);
-}
-
-static unsigned
-shelf_hash_of (const GpuImageSpec *spec, GpuMemoryKind kind)
-{
-  unsigned hash = mix (kind, spec->format);
-  hash = mix (hash, (uint64_t)spec->width << 32 | spec->height);
-  hash = mix (hash, spec->stride[0]);
-  return mix (hash, spec->size);
-}
-
-static unsigned
-shelf_hash (const void *shelf)
-{
-  return ((const GpuShelf *)shelf)->hash;
-}
-
-static gboolean
-shelf_equal (const void *a, const void *b)
-{
-  const GpuShelf *one = a, *other = b;
-  return one->kind == other->kind && gpu_image_spec_equal (&one->spec, &other->spec);
-}
-
-static unsigned
-lane_hash (const void *lane)
-{
-  return mix (0, ((const GpuLane *)lane)->id);
-}
-
-static gboolean
-lane_equal (const void *a, const void *b)
-{
-  return ((const GpuLane *)a)->id == ((const GpuLane *)b)->id;
-}
-
-static unsigned
-slot_hash (const void *slot)
-{
-  const GpuSlot *one = slot;
-  return mix (one->shelf->hash, one->lane->id);
-}
-
-static gboolean
-slot_equal (const void *a, const void *b)
-{
-  const GpuSlot *one = a, *other = b;
-  return one->shelf == other->shelf && one->lane->id == other->lane->id;
-}
 
 static int
 compare_addresses (const void *a, const void *b)
@@ -106,9 +52,7 @@ gpu_scope_new (GpuCache *cache, GpuScopeType type, uint64_t owner)
   scope->type = type;
   scope->owner = owner;
   pthread_mutex_init (&scope->lock, NULL);
-  scope->shelves = g_hash_table_new (shelf_hash, shelf_equal);
-  scope->slots = g_hash_table_new (slot_hash, slot_equal);
-  scope->lanes = g_hash_table_new (lane_hash, lane_equal);
+  gpu_scope_init_tables (scope);
   gpu_tree_init (&scope->fit, compare_fit);
   for (int account = 0; account < GPU_N_ACCOUNTS; account++)
     gpu_tree_init (&scope->age[account], compare_age);
@@ -149,125 +93,6 @@ gpu_scope_unref (GpuScope *scope)
   free (scope);
 }
 
-/* Shelves, slots and lanes */
-
-static GpuShelf *
-find_shelf (GpuScope *scope, const GpuImageSpec *spec, GpuMemoryKind kind)
-{
-  GpuShelf *recent = scope->recent_shelf;
-  if (recent && recent->kind == kind && gpu_image_spec_equal (&recent->spec, spec))
-    return recent;
-  const GpuShelf probe = {.spec = *spec, .kind = kind, .hash = shelf_hash_of (spec, kind)};
-  GpuShelf *shelf = g_hash_table_lookup (scope->shelves, &probe);
-  if (shelf)
-    scope->recent_shelf = shelf;
-  return shelf;
-}
-
-static GpuSlot *
-find_slot (GpuScope *scope, GpuShelf *shelf, uint64_t stream_id)
-{
-  if (shelf->recent_slot && shelf->recent_slot->lane->id == stream_id)
-    return shelf->recent_slot;
-  GpuLane lane = {.id = stream_id};
-  const GpuSlot probe = {.shelf = shelf, .lane = &lane};
-  return g_hash_table_lookup (scope->slots, &probe);
-}
-
-static GpuLane *
-make_lane (GpuScope *scope, GpuStream *stream)
-{
-  const GpuLane probe = {.id = stream ? gpu_stream_id (stream) : 0};
-  GpuLane *lane = g_hash_table_lookup (scope->lanes, &probe);
-  if (!lane) {
-    lane = g_new0 (GpuLane, 1);
-    lane->id = probe.id;
-    lane->stream = stream ? gpu_stream_hold (stream) : NULL;
-    g_hash_table_add (scope->lanes, lane);
-  }
-  return lane;
-}
-
-static void
-leave_slot (GpuScope *scope, GpuSlot *slot)
-{
-  if (!slot || --slot->n_bound > 0)
-    return;
-  g_hash_table_remove (scope->slots, slot);
-  if (slot->shelf->recent_slot == slot)
-    slot->shelf->recent_slot = NULL;
-  GpuLane *lane = slot->lane;
-  g_free (slot);
-  if (--lane->n_slots > 0)
-    return;
-  g_hash_table_remove (scope->lanes, lane);
-  if (lane->stream)
-    gpu_stream_release (lane->stream);
-  g_free (lane);
-}
-
-static void
-join_slot (GpuScope *scope, GpuAllocation *allocation, GpuStream *stream)
-{
-  GpuShelf *shelf = allocation->shelf;
-  uint64_t id = stream ? gpu_stream_id (stream) : 0;
-  if (allocation->slot && allocation->slot->lane->id == id)
-    return;
-
-  GpuSlot *slot = find_slot (scope, shelf, id);
-  if (!slot) {
-    slot = g_new0 (GpuSlot, 1);
-    slot->shelf = shelf;
-    slot->lane = make_lane (scope, stream);
-    slot->lane->n_slots++;
-    g_hash_table_add (scope->slots, slot);
-  }
-  slot->n_bound++;
-  shelf->recent_slot = slot;
-  leave_slot (scope, allocation->slot);
-  allocation->slot = slot;
-}
-
-static void
-join_shelf (GpuScope *scope, GpuAllocation *allocation)
-{
-  GpuShelf *shelf = find_shelf (scope, &allocation->image.spec, allocation->kind);
-  if (!shelf) {
-    shelf = g_new0 (GpuShelf, 1);
-    shelf->spec = allocation->image.spec;
-    shelf->kind = allocation->kind;
-    shelf->hash = shelf_hash_of (&shelf->spec, shelf->kind);
-    g_hash_table_add (scope->shelves, shelf);
-    scope->recent_shelf = shelf;
-  }
-  shelf->n_bound++;
-  allocation->shelf = shelf;
-  if (scope->n_bound++ == 0)
-    gpu_scope_ref (scope);
-}
-
-static bool
-leave_shelf (GpuScope *scope, GpuShelf *shelf)
-{
-  if (--shelf->n_bound == 0) {
-    g_hash_table_remove (scope->shelves, shelf);
-    if (scope->recent_shelf == shelf)
-      scope->recent_shelf = NULL;
-    g_free (shelf);
-  }
-  return --scope->n_bound == 0;
-}
-
-bool
-gpu_scope_unbind (GpuScope *scope, GpuAllocation *allocation)
-{
-  leave_slot (scope, allocation->slot);
-  bool was_last = leave_shelf (scope, allocation->shelf);
-  allocation->slot = NULL;
-  allocation->shelf = NULL;
-  return was_last;
-}
-
 /* Unbinds what goes elsewhere. The scope's last bound entry is never its last reference: the caller has one. */
 static void
 let_go (GpuScope *scope, GpuAllocation *allocation)
@@ -288,16 +113,31 @@ count (GpuScope *scope, const GpuAllocation *allocation, GpuEntryState state, in
   scope->changes++;
 }
 
+/* Entries of a slot or shelf are in order of release. Nearly always the new one belongs at the end. */
 static void
-file_pending (GpuScope *scope, GpuAllocation *allocation)
+enter_slot_list (GpuAllocation *allocation)
 {
-  allocation->state = GPU_ENTRY_PENDING;
-  GpuLane *lane = allocation->slot->lane;
-  count (scope, allocation, GPU_ENTRY_PENDING, +1);
-  gpu_list_append (&allocation->slot->entries, &allocation->by_slot);
-  gpu_list_append (&allocation->shelf->pending, &allocation->by_shelf);
+  GpuList *list = &allocation->slot->entries;
+  GpuLink *after = list->last;
+  while (after && gpu_container (after, GpuAllocation, by_slot)->stamp > allocation->stamp)
+    after = after->previous;
+  gpu_list_insert_after (list, after, &allocation->by_slot);
+}
 
-  /* By number, so that the first one of a lane is the first to be complete; nearly always it belongs at the end. */
+static void
+enter_shelf_list (GpuList *list, GpuAllocation *allocation)
+{
+  GpuLink *after = list->last;
+  while (after && gpu_container (after, GpuAllocation, by_shelf)->stamp > allocation->stamp)
+    after = after->previous;
+  gpu_list_insert_after (list, after, &allocation->by_shelf);
+}
+
+/* Those of a lane are in order of their numbers, so that the first one is the first to be complete. */
+static void
+enter_lane_list (GpuScope *scope, GpuAllocation *allocation)
+{
+  GpuLane *lane = allocation->slot->lane;
   GpuLink *after = lane->pending.last;
   while (after && gpu_container (after, GpuAllocation, by_lane)->number > allocation->number)
     after = after->previous;
@@ -306,16 +146,25 @@ file_pending (GpuScope *scope, GpuAllocation *allocation)
     scope->n_pending_lanes++;
   }
   gpu_list_insert_after (&lane->pending, after, &allocation->by_lane);
+}
+
+/* To file an entry as pending or idle is apart from its place in its slot, which it keeps from one to the other. */
+static void
+file_pending (GpuScope *scope, GpuAllocation *allocation)
+{
+  allocation->state = GPU_ENTRY_PENDING;
   allocation->leaving = scope->type == GPU_SCOPE_SHARED;
+  count (scope, allocation, GPU_ENTRY_PENDING, +1);
+  enter_shelf_list (&allocation->shelf->pending, allocation);
+  enter_lane_list (scope, allocation);
 }
 
 static void
 unfile_pending (GpuScope *scope, GpuAllocation *allocation)
 {
-  count (scope, allocation, GPU_ENTRY_PENDING, -1);
-  gpu_list_remove (&allocation->slot->entries, &allocation->by_slot);
-  gpu_list_remove (&allocation->shelf->pending, &allocation->by_shelf);
   GpuLane *lane = allocation->slot->lane;
+  count (scope, allocation, GPU_ENTRY_PENDING, -1);
+  gpu_list_remove (&allocation->shelf->pending, &allocation->by_shelf);
   gpu_list_remove (&lane->pending, &allocation->by_lane);
   if (!lane->pending.first) {
     gpu_list_remove (&scope->pending_lanes, &lane->by_scope);
@@ -334,8 +183,7 @@ file_idle (GpuScope *scope, GpuAllocation *allocation)
 {
   allocation->state = GPU_ENTRY_IDLE;
   count (scope, allocation, GPU_ENTRY_IDLE, +1);
-  gpu_list_append (&allocation->slot->entries, &allocation->by_slot);
-  gpu_list_append (&allocation->shelf->idle, &allocation->by_shelf);
+  enter_shelf_list (&allocation->shelf->idle, allocation);
   allocation->by_fit = (GpuFitNode){.match = match_of (allocation->kind, allocation->image.spec.format),
                                     .capacity = allocation->capacity,
                                     .stamp = allocation->stamp};
@@ -347,7 +195,6 @@ static void
 unfile_idle (GpuScope *scope, GpuAllocation *allocation)
 {
   count (scope, allocation, GPU_ENTRY_IDLE, -1);
-  gpu_list_remove (&allocation->slot->entries, &allocation->by_slot);
   gpu_list_remove (&allocation->shelf->idle, &allocation->by_shelf);
   gpu_tree_remove (&scope->fit, &allocation->by_fit.node);
   gpu_tree_remove (&scope->age[gpu_memory_kind_account (allocation->kind)], &allocation->by_age);
@@ -360,6 +207,7 @@ unfile (GpuScope *scope, GpuAllocation *allocation)
     unfile_pending (scope, allocation);
   else
     unfile_idle (scope, allocation);
+  gpu_list_remove (&allocation->slot->entries, &allocation->by_slot);
 }
 
 /* Counted bytes are in a scope or carried. */
@@ -420,7 +268,7 @@ find_ordered_elsewhere (GpuScope *scope, GpuShelf *shelf, GpuStream *stream)
   GpuAllocation *found = NULL;
   GpuClock *clock = gpu_stream_get_clock (stream);
   for (unsigned i = 0; clock && i < clock->n && !found; i++) {
-    GpuSlot *slot = find_slot (scope, shelf, clock->entry[i].id);
+    GpuSlot *slot = gpu_scope_find_slot (scope, shelf, clock->entry[i].id);
     GpuLink *link = slot ? slot->entries.first : NULL;
     for (int looks = 0; link && !found && looks < SLOT_LOOKS; link = link->next, looks++) {
       GpuAllocation *entry = gpu_container (link, GpuAllocation, by_slot);
@@ -430,7 +278,7 @@ find_ordered_elsewhere (GpuScope *scope, GpuShelf *shelf, GpuStream *stream)
   }
   gpu_clock_unref (clock);
 
-  GpuSlot *mixed = found ? NULL : find_slot (scope, shelf, 0);
+  GpuSlot *mixed = found ? NULL : gpu_scope_find_slot (scope, shelf, 0);
   GpuLink *link = mixed ? mixed->entries.first : NULL;
   for (int looks = 0; link && !found && looks < MIXED_LOOKS; link = link->next, looks++) {
     GpuAllocation *entry = gpu_container (link, GpuAllocation, by_slot);
@@ -445,11 +293,11 @@ gpu_scope_take_ordered (GpuScope *scope, const GpuRequest *request)
 {
   if (request->host || !request->stream)
     return NULL;
-  GpuShelf *shelf = find_shelf (scope, request->spec, request->kind);
+  GpuShelf *shelf = gpu_scope_find_shelf (scope, request->spec, request->kind);
   if (!shelf)
     return NULL;
 
-  GpuSlot *slot = find_slot (scope, shelf, gpu_stream_id (request->stream));
+  GpuSlot *slot = gpu_scope_find_slot (scope, shelf, gpu_stream_id (request->stream));
   GpuAllocation *found = slot ? newest (&slot->entries) : NULL;
   if (!found && shelf->pending.first && scope->n_pending_lanes > 0)
     found = find_ordered_elsewhere (scope, shelf, request->stream);
@@ -467,7 +315,7 @@ gpu_scope_take_ordered (GpuScope *scope, const GpuRequest *request)
 GpuAllocation *
 gpu_scope_take_idle (GpuScope *scope, const GpuRequest *request)
 {
-  GpuShelf *shelf = find_shelf (scope, request->spec, request->kind);
+  GpuShelf *shelf = gpu_scope_find_shelf (scope, request->spec, request->kind);
   if (!shelf || !shelf->idle.last)
     return NULL;
   scope->counts[request->account].exact_hits++;
@@ -498,7 +346,7 @@ gpu_scope_take_fit (GpuScope *scope, const GpuRequest *request, size_t most)
 GpuAllocation *
 gpu_scope_take_pending (GpuScope *scope, const GpuRequest *request)
 {
-  GpuShelf *shelf = find_shelf (scope, request->spec, request->kind);
+  GpuShelf *shelf = gpu_scope_find_shelf (scope, request->spec, request->kind);
   if (!shelf || !shelf->pending.first)
     return NULL;
   scope->counts[request->account].waiting_hits++;
@@ -525,7 +373,7 @@ gpu_scope_adopt (GpuScope *scope, GpuAllocation *allocation)
   allocation->scope = scope;
   allocation->state = GPU_ENTRY_LIVE;
   allocation->generation = scope->generation;
-  join_shelf (scope, allocation);
+  gpu_scope_join_shelf (scope, allocation);
   count (scope, allocation, GPU_ENTRY_LIVE, +1);
   scope->n_out++;
 }
@@ -535,7 +383,7 @@ gpu_scope_bind (GpuScope *scope, GpuAllocation *allocation, uint64_t generation)
 {
   allocation->scope = scope;
   allocation->generation = generation;
-  join_shelf (scope, allocation);
+  gpu_scope_join_shelf (scope, allocation);
 }
 
 void
@@ -559,11 +407,11 @@ void
 gpu_scope_reshape (GpuScope *scope, GpuAllocation *allocation, const GpuImageSpec *spec)
 {
   GpuShelf *shelf = allocation->shelf;
-  leave_slot (scope, allocation->slot);
+  gpu_scope_leave_slot (scope, allocation->slot);
   allocation->slot = NULL;
   allocation->image.spec = *spec;
-  join_shelf (scope, allocation);
-  leave_shelf (scope, shelf);
+  gpu_scope_join_shelf (scope, allocation);
+  gpu_scope_leave_shelf (scope, shelf);
 }
 
 /* Releases of one scope are in a strict order, and those of all scopes nearly so. */
@@ -588,8 +436,9 @@ file (GpuScope *scope, GpuAllocation *allocation, GpuAllocation **doomed)
     doom (scope, allocation, doomed);
     return;
   }
-  join_slot (scope, allocation, mixed ? NULL : last.stream);
+  gpu_scope_join_slot (scope, allocation, mixed ? NULL : last.stream);
   allocation->number = mixed ? 0 : last.number;
+  enter_slot_list (allocation);
   if (kind == GPU_HISTORY_COMPLETE)
     file_idle (scope, allocation);
   else
@@ -623,8 +472,13 @@ retire_lane (GpuScope *scope, GpuLane *lane, GpuAllocation **doomed)
         return;
       continue;
     }
-    unfile_pending (scope, entry);
-    file (scope, entry, doomed);
+    if (kind == GPU_HISTORY_COMPLETE && is_retained (scope, entry)) {
+      unfile_pending (scope, entry);
+      file_idle (scope, entry);
+    } else {
+      unfile (scope, entry);
+      file (scope, entry, doomed);
+    }
   }
 }
 
@@ -691,10 +545,11 @@ move_entry (GpuScope *from, GpuScope *to, GpuAllocation *allocation)
   unfile (from, allocation);
   let_go (from, allocation);
   allocation->scope = to;
-  join_shelf (to, allocation);
-  join_slot (to, allocation, stream);
+  gpu_scope_join_shelf (to, allocation);
+  gpu_scope_join_slot (to, allocation, stream);
   if (stream)
     gpu_stream_release (stream);
+  enter_slot_list (allocation);
   if (state == GPU_ENTRY_PENDING)
     file_pending (to, allocation);
   else

@@ -212,6 +212,21 @@ event_at (GpuStream *stream, uint64_t number, GError **error)
   return NULL;
 }
 
+/* References the event to wait for so that nobody records it anew; NULL if @point has been observed complete meanwhile.
+ * Returns: false if @error is set. */
+static bool
+reference_event (const GpuPoint *point, GpuEvent **event, GError **error)
+{
+  GpuStream *stream = point->stream;
+  pthread_mutex_lock (&stream->lock);
+  bool observed = gpu_point_observed (point);
+  *event = observed ? NULL : event_at (stream, point->number, error);
+  if (*event)
+    gpu_event_ref (*event);
+  pthread_mutex_unlock (&stream->lock);
+  return observed || *event;
+}
+
 static bool
 poll_oldest (GpuStream *stream)
 {
@@ -389,15 +404,13 @@ gpu_stream_wait_point (GpuStream *stream, const GpuPoint *point, bool *added, GE
   if (gpu_stream_is_ordered (stream, point))
     return true;
 
-  /* One lock at a time: the event is referenced until the wait is issued, so that nobody records it anew. */
+  /* One lock at a time: the event is referenced until the wait is issued. */
   GpuStream *other = point->stream;
-  pthread_mutex_lock (&other->lock);
-  GpuEvent *event = event_at (other, point->number, error);
-  if (event)
-    gpu_event_ref (event);
-  pthread_mutex_unlock (&other->lock);
-  if (!event)
+  GpuEvent *event;
+  if (!reference_event (point, &event, error))
     return false;
+  if (!event)
+    return true;
 
   pthread_mutex_lock (&stream->lock);
   bool ok = gpu_device_stream_wait (stream->device, stream->native, event->native, error);
@@ -437,13 +450,17 @@ gpu_point_query (const GpuPoint *point, GError **error)
   if (gpu_point_observed (point))
     return GPU_STATUS_COMPLETE;
   GpuStream *stream = point->stream;
-  pthread_mutex_lock (&stream->lock);
-  GpuEvent *event = event_at (stream, point->number, error);
   GpuStatus status = GPU_STATUS_FAILED;
-  if (event)
-    status = gpu_device_event_query (stream->device, event->native, error);
-  if (status == GPU_STATUS_COMPLETE)
-    observe (stream, event->number);
+  pthread_mutex_lock (&stream->lock);
+  if (gpu_point_observed (point)) {
+    status = GPU_STATUS_COMPLETE; /* by another thread meanwhile */
+  } else {
+    GpuEvent *event = event_at (stream, point->number, error);
+    if (event)
+      status = gpu_device_event_query (stream->device, event->native, error);
+    if (status == GPU_STATUS_COMPLETE)
+      observe (stream, event->number);
+  }
   pthread_mutex_unlock (&stream->lock);
   return status;
 }
@@ -483,13 +500,11 @@ wait_for (const GpuPoint *point, bool *waited, GError **error)
     return status == GPU_STATUS_COMPLETE;
 
   GpuStream *stream = point->stream;
-  pthread_mutex_lock (&stream->lock);
-  GpuEvent *event = event_at (stream, point->number, error);
-  if (event)
-    gpu_event_ref (event);
-  pthread_mutex_unlock (&stream->lock);
+  GpuEvent *event;
+  if (!reference_event (point, &event, error))
+    return false;
   if (!event)
-    return gpu_point_observed (point);
+    return true;
 
   uint64_t number = event->number;
   *waited = true;

@@ -6,23 +6,25 @@
 #include "cache-priv.h"
 #include "image-priv.h"
 
-/* The first access that conflicts and is not ordered on @stream; held. @stream NULL: not observed complete. */
-static bool
-find_conflict (GpuAllocation *allocation, GpuStream *stream, GpuAccessFlags flags, GpuPoint *conflict)
+/* The accesses that conflict and are not ordered on @stream, held; NULL if there are none, which costs nothing. */
+static GArray *
+list_conflicts (GpuAllocation *allocation, GpuStream *stream, GpuAccessFlags flags)
 {
-  bool found = false;
+  GArray *conflicts = NULL;
   pthread_mutex_lock (&allocation->lock);
   const GpuHistory *history = &allocation->history;
   unsigned n = flags & GPU_ACCESS_WRITE ? history->n_reads : 0;
   const GpuPoint *point = &history->write;
-  for (unsigned i = 0; i <= n && !found; point = &history->reads[i++]) {
-    if (stream ? gpu_stream_is_ordered (stream, point) : gpu_point_observed (point))
+  for (unsigned i = 0; i <= n; point = &history->reads[i++]) {
+    if (gpu_stream_is_ordered (stream, point))
       continue;
-    *conflict = (GpuPoint){gpu_stream_hold (point->stream), point->number};
-    found = true;
+    if (!conflicts)
+      conflicts = g_array_new (false, false, sizeof (GpuPoint));
+    const GpuPoint held = {gpu_stream_hold (point->stream), point->number};
+    g_array_append_val (conflicts, held);
   }
   pthread_mutex_unlock (&allocation->lock);
-  return found;
+  return conflicts;
 }
 
 static bool
@@ -43,12 +45,16 @@ gpu_image_begin_access (GpuImage *image, GpuStream *stream, GpuAccessFlags flags
 
   if (!check_device (image, stream, error) || !gpu_device_check (gpu_stream_device (stream), error))
     return false;
-  GpuPoint conflict;
+  /* Each is waited for once: a clock is bounded, so asking again what is ordered might never end. */
+  GArray *conflicts = list_conflicts (image->allocation, stream, flags);
   bool ok = true;
-  while (ok && find_conflict (image->allocation, stream, flags, &conflict)) {
-    ok = gpu_stream_wait_point (stream, &conflict, NULL, error);
-    gpu_stream_release (conflict.stream);
+  for (unsigned i = 0; conflicts && i < conflicts->len; i++) {
+    GpuPoint *conflict = &g_array_index (conflicts, GpuPoint, i);
+    ok = ok && gpu_stream_wait_point (stream, conflict, NULL, error);
+    gpu_stream_release (conflict->stream);
   }
+  if (conflicts)
+    g_array_unref (conflicts);
   return ok;
 }
 
@@ -74,6 +80,19 @@ gpu_image_end_access (GpuImage *image, GpuStream *stream, GpuAccessFlags flags, 
 
   bool ok = enter (image, stream, gpu_stream_advance (stream), flags, error);
   gpu_cache_tick (gpu_stream_device (stream)->cache, stream);
+  return ok;
+}
+
+bool
+gpu_image_end_export (GpuImage *image, GpuStream *const *streams, unsigned n_streams, GpuAccessFlags flags,
+                      GError **error)
+{
+  g_return_val_if_fail (image != NULL && flags != 0 && (streams != NULL || n_streams == 0), false);
+
+  bool ok = n_streams > 0 || gpu_device_synchronize (image->allocation->device, error);
+  for (unsigned i = 0; i < n_streams; i++)
+    ok = gpu_image_end_access (image, streams[i], flags, ok ? error : NULL) && ok;
+  gpu_image_unref (image);
   return ok;
 }
 
@@ -121,6 +140,25 @@ gpu_images_launch (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuKer
   return gpu_images_submit (stream, &src, 1, &dst, 1, launch, &call, error);
 }
 
+/* An access that has not been observed complete and that the host has to wait for; held. */
+static bool
+find_pending (GpuAllocation *allocation, GpuAccessFlags flags, GpuPoint *pending)
+{
+  bool found = false;
+  pthread_mutex_lock (&allocation->lock);
+  const GpuHistory *history = &allocation->history;
+  unsigned n = flags & GPU_ACCESS_WRITE ? history->n_reads : 0;
+  const GpuPoint *point = &history->write;
+  for (unsigned i = 0; i <= n && !found; point = &history->reads[i++]) {
+    if (gpu_point_observed (point))
+      continue;
+    *pending = (GpuPoint){gpu_stream_hold (point->stream), point->number};
+    found = true;
+  }
+  pthread_mutex_unlock (&allocation->lock);
+  return found;
+}
+
 bool
 gpu_image_wait (GpuImage *image, GpuAccessFlags flags, GError **error)
 {
@@ -128,11 +166,11 @@ gpu_image_wait (GpuImage *image, GpuAccessFlags flags, GError **error)
 
   if (!gpu_device_check (image->allocation->device, error))
     return false;
-  GpuPoint conflict;
+  GpuPoint pending;
   bool ok = true;
-  while (ok && find_conflict (image->allocation, NULL, flags, &conflict)) {
-    ok = gpu_point_wait (&conflict, error);
-    gpu_stream_release (conflict.stream);
+  while (ok && find_pending (image->allocation, flags, &pending)) {
+    ok = gpu_point_wait (&pending, error);
+    gpu_stream_release (pending.stream);
   }
   return ok;
 }
@@ -142,10 +180,10 @@ gpu_image_is_complete (GpuImage *image, GpuAccessFlags flags)
 {
   g_return_val_if_fail (image != NULL && flags != 0, false);
 
-  GpuPoint conflict;
-  while (find_conflict (image->allocation, NULL, flags, &conflict)) {
-    GpuStatus status = gpu_point_query (&conflict, NULL);
-    gpu_stream_release (conflict.stream);
+  GpuPoint pending;
+  while (find_pending (image->allocation, flags, &pending)) {
+    GpuStatus status = gpu_point_query (&pending, NULL);
+    gpu_stream_release (pending.stream);
     if (status != GPU_STATUS_COMPLETE)
       return false;
   }

@@ -93,6 +93,39 @@ test_read_after_read (Rig *rig, const void *data)
   gpu_image_unref (copy[1]);
 }
 
+/* Rule 19: however many streams read, a write waits for all of them, and ends: what a stream remembers of others is
+ * bounded, what it waits for is not. */
+static void
+test_many_streams (Rig *rig, const void *data)
+{
+  enum { N = 100 };
+  GError *error = NULL;
+  GpuImage *image = rig_filled (rig, &rig->spec, rig->stream[0], 0x11);
+  GpuImage *copy[N];
+  GpuStream *stream[N];
+  GpuGate *gate = gpu_gate_new (rig->device, &error);
+
+  g_assert_no_error (error);
+  for (unsigned i = 0; i < N; i++) {
+    stream[i] = rig_new_stream (rig, false);
+    copy[i] = rig_acquire (rig, &rig->spec, stream[i]);
+    g_assert_true (gpu_gate_hold (gate, stream[i], &error));
+    rig_copy (stream[i], image, copy[i]);
+  }
+  for (unsigned i = 0; i < 2; i++)
+    rig_fill (rig->stream[i], image, 0x22);
+  gpu_gate_open (gate);
+  rig_sync (rig->stream[1]);
+  for (unsigned i = 0; i < N; i++) {
+    rig_sync (stream[i]);
+    rig_expect_bytes (rig, copy[i], 0x11);
+    gpu_image_unref (copy[i]);
+    gpu_stream_unref (stream[i]);
+  }
+  gpu_image_unref (image);
+  gpu_gate_free (gate);
+}
+
 /* Rule 19: on one stream order is for nothing: no waits, no events. */
 static void
 test_one_stream_adds_nothing (Rig *rig, const void *data)
@@ -587,6 +620,7 @@ main (int argc, char **argv)
   RIG_TEST ("/order/rule-19/write-after-read", test_write_after_read);
   RIG_TEST ("/order/rule-19/write-after-write", test_write_after_write);
   RIG_TEST ("/order/rule-19/read-after-read", test_read_after_read);
+  RIG_TEST ("/order/rule-19/many-streams", test_many_streams);
   RIG_TEST ("/order/rule-19/one-stream-adds-nothing", test_one_stream_adds_nothing);
   RIG_TEST ("/order/rule-19/first-write-elsewhere", test_first_write_elsewhere);
   RIG_TEST ("/order/rule-19/first-write-elsewhere-new", test_first_write_elsewhere_new);

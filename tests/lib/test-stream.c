@@ -302,9 +302,9 @@ test_history_write (Rig *rig, const void *data)
   GpuPoint unordered = submit (rig->stream[2]);
   gpu_history_add (&history, &unordered, GPU_ACCESS_WRITE);
   g_assert_false (gpu_history_is_ordered (&history, rig->stream[2]));
-  rig_wait_stream (rig->stream[2], rig->stream[1]);
-  g_assert_false (gpu_history_is_ordered (&history, rig->stream[2]));
   rig_wait_stream (rig->stream[2], rig->stream[0]);
+  g_assert_false (gpu_history_is_ordered (&history, rig->stream[2])); /* the read on stream 1 */
+  rig_wait_stream (rig->stream[2], rig->stream[1]);
   g_assert_true (gpu_history_is_ordered (&history, rig->stream[2]));
   g_assert_false (gpu_history_observed (&history));
 

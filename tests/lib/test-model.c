@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Random programs against the reference model (model.h): after every step the cache's answer must be one that the rules
+ * allow, and its invariants hold. A failing program is shrunk and printed.
+ *
+ *   GPUCACHE_MODEL_STEPS=n   how many steps in all
+ *   GPUCACHE_MODEL_SEED=n    only the program of that seed
+ */
+#include "common.h"
+#include "model.h"
+#include "rig.h"
+
+#include <gpucache/stream-priv.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define N_STREAMS 4
+#define N_THREADS 3 /* the first is the one that runs the program */
+#define N_IMAGES 10
+#define PROGRAM_STEPS 200
+
+typedef enum {
+  OP_ACQUIRE,
+  OP_RELEASE,
+  OP_READ,
+  OP_WRITE,
+  OP_WAIT,
+  OP_CLOSE,
+  OP_OPEN,
+  OP_SYNC,
+  OP_RUN,
+  OP_LIMIT,
+  OP_RATIO,
+  OP_CLEAR,
+  OP_THREAD_END,
+  OP_STREAM_END,
+} OpCode;
+
+/* How often each comes, in percent or so. */
+static const struct {
+  const char *name;
+  unsigned weight;
+} op_info[] = {
+    [OP_ACQUIRE] = {"acquire", 32},
+    [OP_RELEASE] = {"release", 28},
+    [OP_READ] = {"read", 8},
+    [OP_WRITE] = {"write", 8},
+    [OP_WAIT] = {"wait", 5},
+    [OP_CLOSE] = {"close", 3},
+    [OP_OPEN] = {"open", 3},
+    [OP_SYNC] = {"sync", 5},
+    [OP_RUN] = {"run", 3},
+    [OP_LIMIT] = {"limit", 2},
+    [OP_RATIO] = {"ratio", 1},
+    [OP_CLEAR] = {"clear", 1},
+    [OP_THREAD_END] = {"end-thread", 1},
+    [OP_STREAM_END] = {"end-stream", 1},
+};
+
+/* Operands are taken modulo what there is, so that a program stays one if steps are left out. */
+typedef struct {
+  uint8_t code;
+  uint8_t a, b, c;
+} Op;
+
+typedef struct {
+  GpuImage *image;
+  ModelEntry *entry;
+} Held;
+
+typedef struct {
+  GpuDevice *device;
+  GpuStream *stream[N_STREAMS];
+  unsigned stream_id[N_STREAMS];
+  int stream_scope[N_STREAMS]; /* -1: none of its own */
+  GpuGate *gate[N_STREAMS];    /* closed if not NULL */
+  unsigned gate_id[N_STREAMS];
+  unsigned n_gates;
+  GPtrArray *opened;
+  RigThread *thread[N_THREADS];
+  unsigned thread_scope[N_THREADS];
+  Held held[N_IMAGES];
+  unsigned n_held;
+  Model *model;
+  bool trace;
+} World;
+
+/* Real threads are slower, and see less: what the lazy executor does is the worst that may happen. Sanitizers slow
+ * everything down, and look for something else. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define LAZY_STEPS 50000
+#define EAGER_STEPS 10000
+#else
+#define LAZY_STEPS 1000000
+#define EAGER_STEPS 100000
+#endif
+
+static GpuImageSpec shapes[7];
+
+static void
+make_shapes (void)
+{
+  shapes[0] = test_spec (GPU_FORMAT_RGBA, 32, 16);
+  shapes[1] = test_spec (GPU_FORMAT_RGBA, 32, 16);
+  shapes[2] = test_spec (GPU_FORMAT_RGBA, 16, 16);
+  shapes[3] = test_spec (GPU_FORMAT_RGBA, 32, 32);
+  shapes[4] = test_spec (GPU_FORMAT_RGBA, 64, 80);
+  shapes[5] = test_spec (GPU_FORMAT_BGRA, 32, 16);
+  shapes[6] = test_spec (GPU_FORMAT_NV12, 64, 32);
+}
+
+/* What one call needs, so that it can be made on another thread. */
+typedef struct {
+  World *world;
+  OpCode code;
+  const GpuImageSpec *spec;
+  GpuMemoryKind kind;
+  GpuStream *stream;
+  GpuAcquireFlags flags;
+  GpuImage *image;
+  bool ok;
+} Call;
+
+static void
+make_call (void *data)
+{
+  Call *call = data;
+
+  if (call->code == OP_ACQUIRE)
+    call->image = gpu_image_acquire (call->world->device, call->spec, call->kind, call->stream, call->flags, NULL);
+  else if (call->code == OP_RELEASE)
+    gpu_image_unref (call->image);
+  else
+    call->ok = gpu_cache_clear (call->world->device, GPU_CACHE_LOCAL, NULL);
+}
+
+static void
+call_on (World *world, unsigned thread, Call *call)
+{
+  call->world = world;
+  if (thread == 0)
+    make_call (call);
+  else
+    rig_thread_do (world->thread[thread], make_call, call);
+}
+
+static bool
+query (World *world)
+{
+  for (unsigned account = 0; account < GPU_N_ACCOUNTS; account++) {
+    GpuCacheStats stats;
+    gpu_cache_get_stats (world->device, (GpuAccount)account, GPU_CACHE_ALL, &stats);
+    if (!model_queried (world->model, (GpuAccount)account, &stats))
+      return false;
+  }
+  gpu_cache_check (world->device);
+  return true;
+}
+
+static bool
+do_acquire (World *world, const Op *op)
+{
+  if (world->n_held == N_IMAGES)
+    return true;
+  unsigned thread = op->a % N_THREADS;
+  unsigned s = op->b % (N_STREAMS + 1); /* the last: none */
+  Call call = {.code = OP_ACQUIRE, .spec = &shapes[op->c % G_N_ELEMENTS (shapes)]};
+  call.kind = (op->a / N_THREADS) % 8 == 0 ? GPU_MEMORY_HOST : GPU_MEMORY_STREAM_ORDERED;
+  call.flags = call.kind == GPU_MEMORY_HOST && op->c >= 128 ? GPU_ACQUIRE_HOST : GPU_ACQUIRE_DEFAULT;
+  call.stream = s < N_STREAMS ? world->stream[s] : NULL;
+  ModelRequest request = {
+      .spec = call.spec,
+      .kind = call.kind,
+      .host = call.flags & GPU_ACQUIRE_HOST,
+      .stream = s < N_STREAMS ? (int)world->stream_id[s] : -1,
+      .scope =
+          s < N_STREAMS && world->stream_scope[s] >= 0 ? (unsigned)world->stream_scope[s] : world->thread_scope[thread],
+  };
+  call_on (world, thread, &call);
+  g_assert_nonnull (call.image);
+
+  Held *held = &world->held[world->n_held++];
+  GpuCacheStats stats;
+  gpu_cache_get_stats (world->device, call.kind == GPU_MEMORY_HOST ? GPU_ACCOUNT_HOST : GPU_ACCOUNT_DEVICE,
+                       GPU_CACHE_ALL, &stats);
+  held->image = call.image;
+  if (world->trace)
+    g_printerr ("      %p of %zu bytes\n", gpu_image_data (call.image), gpu_image_capacity (call.image));
+  return model_acquired (world->model, &request, gpu_image_data (call.image), gpu_image_capacity (call.image), &stats,
+                         &held->entry);
+}
+
+static void
+do_release (World *world, const Op *op)
+{
+  if (world->n_held == 0)
+    return;
+  unsigned i = op->b % world->n_held;
+  Call call = {.code = OP_RELEASE, .image = world->held[i].image};
+  if (world->trace)
+    g_printerr ("      %p\n", gpu_image_data (call.image));
+  model_release (world->model, world->held[i].entry);
+  world->held[i] = world->held[--world->n_held];
+  call_on (world, op->a % N_THREADS, &call);
+}
+
+static void
+do_access (World *world, const Op *op, bool write)
+{
+  if (world->n_held == 0)
+    return;
+  Held *held = &world->held[op->b % world->n_held];
+  GpuStream *stream = world->stream[op->a % N_STREAMS];
+  GpuAccessFlags flags = write ? GPU_ACCESS_WRITE : GPU_ACCESS_READ;
+
+  if (held->entry->n_accesses >= MODEL_MAX_ACCESSES - 1 && !write)
+    return;
+  if (world->trace)
+    g_printerr ("      %p\n", gpu_image_data (held->image));
+  model_access (world->model, held->entry, world->stream_id[op->a % N_STREAMS], write);
+  if (write && op->c % 2) {
+    rig_fill (stream, held->image, op->c);
+  } else {
+    rig_begin (held->image, stream, flags);
+    rig_end (held->image, stream, flags);
+  }
+}
+
+static void
+do_close (World *world, unsigned s)
+{
+  GError *error = NULL;
+
+  if (world->gate[s] || world->n_gates == MODEL_MAX_GATES)
+    return;
+  world->gate_id[s] = world->n_gates++;
+  world->gate[s] = gpu_gate_new (world->device, &error);
+  g_assert_no_error (error);
+  g_assert_true (gpu_gate_hold (world->gate[s], world->stream[s], &error));
+  model_hold (world->model, world->stream_id[s], world->gate_id[s]);
+}
+
+static void
+do_open (World *world, unsigned s)
+{
+  if (!world->gate[s])
+    return;
+  gpu_gate_open (world->gate[s]);
+  model_open (world->model, world->gate_id[s]);
+  g_ptr_array_add (world->opened, world->gate[s]); /* what holds it elsewhere may still hold it up */
+  world->gate[s] = NULL;
+}
+
+static void
+do_sync (World *world, unsigned s)
+{
+  if (model_is_held (world->model, world->stream_id[s]))
+    return;
+  rig_sync (world->stream[s]);
+  model_synchronized (world->model, world->stream_id[s]);
+}
+
+static void
+do_run (World *world, const Op *op)
+{
+  if (world->model->eager)
+    return;
+  gpu_cpu_device_run (world->device, op->a % 2 ? G_MAXUINT : op->b % 16, op->c);
+  model_ran (world->model);
+}
+
+static void
+do_limit (World *world, const Op *op)
+{
+  GpuAccount account = op->a % 4 == 0 ? GPU_ACCOUNT_HOST : GPU_ACCOUNT_DEVICE;
+  uint64_t bytes = op->b % 8 == 0 ? 0 : (uint64_t)(op->b % 32) * 2048;
+
+  world->model->limit[account] = bytes;
+  g_assert_true (gpu_cache_set_limit (world->device, account, (int64_t)bytes, NULL));
+}
+
+static void
+do_clear (World *world, const Op *op)
+{
+  if (world->model->closed)
+    return; /* it would wait for what a gate holds */
+  if (op->b % 3 == 0) {
+    g_assert_true (gpu_cache_clear (world->device, GPU_CACHE_ALL, NULL));
+    model_cleared (world->model, -1);
+  } else {
+    unsigned thread = op->a % N_THREADS;
+    Call call = {.code = OP_CLEAR};
+    call_on (world, thread, &call);
+    g_assert_true (call.ok);
+    model_cleared (world->model, (int)world->thread_scope[thread]);
+  }
+}
+
+static void
+do_thread_end (World *world, unsigned thread)
+{
+  if (thread == 0 || world->model->n_scopes == MODEL_MAX_SCOPES)
+    return;
+  rig_thread_end (world->thread[thread]);
+  model_end_scope (world->model, world->thread_scope[thread]);
+  world->thread[thread] = rig_thread_new ();
+  world->thread_scope[thread] = model_add_scope (world->model);
+}
+
+static void
+start_stream (World *world, unsigned s, bool own_scope)
+{
+  GError *error = NULL;
+
+  world->stream[s] = gpu_stream_new (world->device, own_scope, &error);
+  g_assert_no_error (error);
+  world->stream_id[s] = model_add_stream (world->model);
+  world->stream_scope[s] = own_scope ? (int)model_add_scope (world->model) : -1;
+}
+
+static void
+do_stream_end (World *world, const Op *op)
+{
+  unsigned s = op->a % N_STREAMS;
+
+  if (world->gate[s] || world->model->n_streams == MODEL_MAX_STREAMS || world->model->n_scopes >= MODEL_MAX_SCOPES - 1)
+    return;
+  gpu_stream_unref (world->stream[s]);
+  if (world->stream_scope[s] >= 0)
+    model_end_scope (world->model, (unsigned)world->stream_scope[s]);
+  start_stream (world, s, op->b % 2);
+}
+
+static bool
+step (World *world, const Op *op)
+{
+  bool ok = true;
+
+  switch ((OpCode)op->code) {
+  case OP_ACQUIRE:
+    ok = do_acquire (world, op);
+    break;
+  case OP_RELEASE:
+    do_release (world, op);
+    break;
+  case OP_READ:
+    do_access (world, op, false);
+    break;
+  case OP_WRITE:
+    do_access (world, op, true);
+    break;
+  case OP_WAIT:
+    rig_wait_stream (world->stream[op->a % N_STREAMS], world->stream[op->b % N_STREAMS]);
+    model_wait_stream (world->model, world->stream_id[op->a % N_STREAMS], world->stream_id[op->b % N_STREAMS]);
+    break;
+  case OP_CLOSE:
+    do_close (world, op->a % N_STREAMS);
+    break;
+  case OP_OPEN:
+    do_open (world, op->a % N_STREAMS);
+    break;
+  case OP_SYNC:
+    do_sync (world, op->a % N_STREAMS);
+    break;
+  case OP_RUN:
+    do_run (world, op);
+    break;
+  case OP_LIMIT:
+    do_limit (world, op);
+    break;
+  case OP_RATIO:
+    world->model->ratio = 1 + op->a % 8;
+    gpu_cache_set_fit_ratio (world->device, world->model->ratio);
+    break;
+  case OP_CLEAR:
+    do_clear (world, op);
+    break;
+  case OP_THREAD_END:
+    do_thread_end (world, op->a % N_THREADS);
+    break;
+  case OP_STREAM_END:
+    do_stream_end (world, op);
+    break;
+  }
+  return ok && query (world);
+}
+
+static void
+print_op (const Op *op, unsigned i)
+{
+  g_printerr ("  %3u {%s, %u, %u, %u}\n", i, op_info[op->code].name, op->a, op->b, op->c);
+}
+
+static void
+make_program (uint32_t seed, Op *program)
+{
+  unsigned weights = 0;
+  uint32_t state = seed * 2654435761u + 1;
+
+  for (unsigned i = 0; i < G_N_ELEMENTS (op_info); i++)
+    weights += op_info[i].weight;
+  for (unsigned i = 0; i < PROGRAM_STEPS; i++) {
+    unsigned pick = test_random (&state) % weights;
+    unsigned code = 0;
+    while (pick >= op_info[code].weight)
+      pick -= op_info[code++].weight;
+    program[i].code = (uint8_t)code;
+    program[i].a = (uint8_t)(test_random (&state) >> 8);
+    program[i].b = (uint8_t)(test_random (&state) >> 8);
+    program[i].c = (uint8_t)(test_random (&state) >> 8);
+  }
+}
+
+/* Returns: whether each answer was allowed; prints the first that was not. */
+static bool
+run_program (const Op *program, unsigned n, bool trace)
+{
+  World world = {.trace = trace, .opened = g_ptr_array_new_with_free_func ((GDestroyNotify)gpu_gate_free)};
+  uint64_t limits[GPU_N_ACCOUNTS];
+  bool ok = true;
+
+  world.device = test_device_new ();
+  for (unsigned i = 0; i < GPU_N_ACCOUNTS; i++) {
+    limits[i] = 24 * 1024;
+    g_assert_true (gpu_cache_set_limit (world.device, (GpuAccount)i, (int64_t)limits[i], NULL));
+  }
+  world.model = model_new (!test_is_lazy (), limits);
+  for (unsigned i = 0; i < N_THREADS; i++) {
+    world.thread_scope[i] = model_add_scope (world.model);
+    if (i > 0)
+      world.thread[i] = rig_thread_new ();
+  }
+  for (unsigned i = 0; i < N_STREAMS; i++)
+    start_stream (&world, i, i == N_STREAMS - 1);
+
+  for (unsigned i = 0; i < n && ok; i++) {
+    if (trace)
+      print_op (&program[i], i);
+    ok = step (&world, &program[i]);
+    if (!ok)
+      g_printerr ("after step %u (%s): %s\n", i, op_info[program[i].code].name, world.model->why);
+  }
+  if (!ok && trace) {
+    g_autofree char *table = gpu_cache_dump (world.device);
+    g_printerr ("%s\n", table);
+  }
+
+  for (unsigned i = 0; i < world.n_held; i++)
+    gpu_image_unref (world.held[i].image);
+  for (unsigned i = 0; i < N_STREAMS; i++) {
+    if (world.gate[i])
+      g_ptr_array_add (world.opened, world.gate[i]);
+    gpu_stream_unref (world.stream[i]);
+  }
+  for (unsigned i = 0; i < world.opened->len; i++)
+    gpu_gate_open (g_ptr_array_index (world.opened, i));
+  g_ptr_array_unref (world.opened);
+  for (unsigned i = 1; i < N_THREADS; i++)
+    rig_thread_end (world.thread[i]);
+  gpu_device_unref (world.device);
+  model_free (world.model);
+  return ok;
+}
+
+/* In a child, so that an abort, a crash or a hang is an answer, too. A GPU's driver does not survive fork(). */
+static bool
+run_apart (const Op *program, unsigned n, bool quiet)
+{
+  int status = 0;
+
+  pid_t child = fork ();
+  g_assert_cmpint (child, >=, 0);
+  if (child == 0) {
+    alarm (20);
+    if (quiet && !freopen ("/dev/null", "w", stderr))
+      _exit (2);
+    _exit (run_program (program, n, !quiet) ? 0 : 1);
+  }
+  g_assert_cmpint (waitpid (child, &status, 0), ==, child);
+  return WIFEXITED (status) && WEXITSTATUS (status) == 0;
+}
+
+/* Leaves steps out, in halves and then smaller pieces, as long as it fails without them. */
+static unsigned
+shrink (Op *program, unsigned n)
+{
+  for (unsigned piece = n / 2; piece > 0; piece /= 2) {
+    for (unsigned at = 0; at + piece <= n;) {
+      Op shorter[PROGRAM_STEPS];
+      memcpy (shorter, program, at * sizeof *program);
+      memcpy (shorter + at, program + at + piece, (n - at - piece) * sizeof *program);
+      if (run_apart (shorter, n - piece, true)) {
+        at += piece;
+      } else {
+        n -= piece;
+        memcpy (program, shorter, n * sizeof *program);
+      }
+    }
+  }
+  return n;
+}
+
+static void
+report (uint32_t seed)
+{
+  Op program[PROGRAM_STEPS];
+
+  make_program (seed, program);
+  if (test_is_cuda ())
+    g_error ("the program of seed %u failed; run it with GPUCACHE_MODEL_SEED=%u", seed, seed);
+  unsigned n = shrink (program, PROGRAM_STEPS);
+  g_printerr ("The program of seed %u fails; shrunk to %u steps:\n", seed, n);
+  run_apart (program, n, false);
+  g_error ("the program of seed %u fails after %u steps", seed, n);
+}
+
+/* Runs programs in one child, which leaves the seed that it was at where the parent sees it. */
+static void
+run_seeds (uint32_t first, uint32_t n)
+{
+  int fds[2];
+  int status = 0;
+
+  if (test_is_cuda ()) {
+    Op program[PROGRAM_STEPS];
+    for (uint32_t seed = first; seed < first + n; seed++) {
+      make_program (seed, program);
+      if (!run_program (program, PROGRAM_STEPS, false))
+        report (seed);
+    }
+    return;
+  }
+  g_assert_cmpint (pipe (fds), ==, 0);
+  pid_t child = fork ();
+  g_assert_cmpint (child, >=, 0);
+  if (child == 0) {
+    Op program[PROGRAM_STEPS];
+    bool ok = true;
+    close (fds[0]);
+    for (uint32_t seed = first; seed < first + n && ok; seed++) {
+      alarm (60);
+      if (write (fds[1], &seed, sizeof seed) != sizeof seed)
+        _exit (2);
+      make_program (seed, program);
+      ok = run_program (program, PROGRAM_STEPS, false);
+    }
+    _exit (ok ? 0 : 1);
+  }
+  close (fds[1]);
+  uint32_t seed = first;
+  for (uint32_t at; read (fds[0], &at, sizeof at) == sizeof at;)
+    seed = at;
+  close (fds[0]);
+  g_assert_cmpint (waitpid (child, &status, 0), ==, child);
+  if (!WIFEXITED (status) || WEXITSTATUS (status) != 0)
+    report (seed);
+}
+
+static void
+test_programs (void)
+{
+  const char *steps_text = g_getenv ("GPUCACHE_MODEL_STEPS");
+  const char *seed_text = g_getenv ("GPUCACHE_MODEL_SEED");
+  uint64_t steps = steps_text ? g_ascii_strtoull (steps_text, NULL, 10) : test_is_lazy () ? LAZY_STEPS : EAGER_STEPS;
+
+  make_shapes ();
+  if (seed_text) {
+    uint32_t seed = (uint32_t)g_ascii_strtoull (seed_text, NULL, 10);
+    run_seeds (seed, 1);
+    return;
+  }
+  for (uint32_t seed = 1; seed <= (steps + PROGRAM_STEPS - 1) / PROGRAM_STEPS; seed += 250)
+    run_seeds (seed, 250);
+}
+
+int
+main (int argc, char **argv)
+{
+  test_init (&argc, &argv);
+  g_test_add_func ("/model/programs", test_programs);
+  return g_test_run ();
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * GstGpuBaseTransform: what the elements share. It decides device and stream, negotiates pools, finds memory for each
+ * output frame, bounds the frames in flight, carries metas over and posts errors; an element says what its operation
+ * is.
+ */
+#pragma once
+
+#include <gpucache/gstgpucache.h>
+
+#include <gst/base/gstbasetransform.h>
+#include <gst/video/video.h>
+
+G_BEGIN_DECLS
+
+/** What the library takes, in the order in which elements offer it. */
+#define GST_GPU_FORMATS "{ NV12, I420, RGBA, BGRA, ARGB, ABGR, RGBx, BGRx, xRGB, xBGR, RGB, BGR, GRAY8 }"
+
+/** Caps of frames in device memory, and of frames in system memory. */
+#define GST_GPU_CAPS GST_VIDEO_CAPS_MAKE_WITH_FEATURES (GST_CAPS_FEATURE_MEMORY_GPU_CACHE, GST_GPU_FORMATS)
+#define GST_GPU_SYSTEM_CAPS GST_VIDEO_CAPS_MAKE (GST_GPU_FORMATS)
+
+/** Either. */
+#define GST_GPU_ANY_CAPS GST_GPU_CAPS "; " GST_GPU_SYSTEM_CAPS
+
+/**
+ * GstGpuStreamMode:
+ * @GST_GPU_STREAM_INHERIT: work goes on the stream of each frame that comes in, so that a chain shares one
+ * @GST_GPU_STREAM_OWN: work goes on a stream of the element's own
+ */
+typedef enum {
+  GST_GPU_STREAM_INHERIT,
+  GST_GPU_STREAM_OWN,
+} GstGpuStreamMode;
+
+#define GST_TYPE_GPU_STREAM_MODE (gst_gpu_stream_mode_get_type ())
+GType gst_gpu_stream_mode_get_type (void);
+
+#define GST_TYPE_GPU_BASE_TRANSFORM (gst_gpu_base_transform_get_type ())
+G_DECLARE_DERIVABLE_TYPE (GstGpuBaseTransform, gst_gpu_base_transform, GST, GPU_BASE_TRANSFORM, GstBaseTransform)
+
+/**
+ * GstGpuBaseTransformClass:
+ * @in_place: the operation may write over its input; it is then given the same image twice
+ * @copies: the element is there for copying: frames of another device are taken, too
+ * @follows: the element always works on the device of its frames, whatever its property says
+ * @update: in the streaming thread, before each frame and each new caps: takes over properties that were changed.
+ *   Returns whether caps, passthrough or memory must be negotiated again. Caps are then transformed with
+ *   gst_gpu_base_transform_is_negotiating() true, so that a change of properties meanwhile waits for its turn.
+ * @set_info: caps are decided: @in and @out. May set passthrough. FALSE with @error set refuses them.
+ * @forwards: whether @buffer goes downstream as it is although the element is not in passthrough
+ * @process: submits the operation from @src to @dst on @stream, with no host wait. FALSE if @error is set.
+ * @process_buffer: does the same from buffer to buffer; by default it calls @process on their images
+ * @map_rectangle: a rectangle of the input picture, which is @width x @height, as one of the output picture; NULL: the
+ *   same one
+ * @unmap_point: a point of the output picture as one of the input picture; NULL: the same one. Not called
+ *   before caps.
+ */
+struct _GstGpuBaseTransformClass {
+  GstBaseTransformClass parent_class;
+
+  gboolean in_place;
+  gboolean copies;
+  gboolean follows;
+
+  gboolean (*update) (GstGpuBaseTransform *self);
+  gboolean (*set_info) (GstGpuBaseTransform *self, const GstVideoInfo *in, const GstVideoInfo *out, GError **error);
+  gboolean (*forwards) (GstGpuBaseTransform *self, GstBuffer *buffer);
+  gboolean (*process) (GstGpuBaseTransform *self, GpuStream *stream, GpuImage *src, GpuImage *dst, GError **error);
+  gboolean (*process_buffer) (GstGpuBaseTransform *self, GpuStream *stream, GstBuffer *in, GstBuffer *out,
+                              GError **error);
+  void (*map_rectangle) (GstGpuBaseTransform *self, gint width, gint height, GstVideoRectangle *rectangle);
+  void (*unmap_point) (GstGpuBaseTransform *self, gdouble *x, gdouble *y);
+};
+
+/** The negotiated frames and whether they are in device memory. For the streaming thread; format unknown before caps.
+ */
+const GstVideoInfo *gst_gpu_base_transform_in_info (GstGpuBaseTransform *self);
+const GstVideoInfo *gst_gpu_base_transform_out_info (GstGpuBaseTransform *self);
+gboolean gst_gpu_base_transform_in_is_gpu (GstGpuBaseTransform *self);
+gboolean gst_gpu_base_transform_out_is_gpu (GstGpuBaseTransform *self);
+
+/** Whether caps are being decided with the properties that `update` took over last. */
+gboolean gst_gpu_base_transform_is_negotiating (GstGpuBaseTransform *self);
+
+/** Returns: (transfer none) (nullable): the device in use; for the streaming thread. */
+GpuDevice *gst_gpu_base_transform_device (GstGpuBaseTransform *self);
+
+/** Whether @caps have the feature of frames in device memory. */
+gboolean gst_gpu_caps_are_gpu (GstCaps *caps);
+
+/** Returns: (transfer full): a copy of @caps, all of it with @feature as its only one. */
+GstCaps *gst_gpu_caps_with_feature (GstCaps *caps, const gchar *feature);
+
+/** Takes @caps over; returns what @filter leaves of them, in its order. (nullable) @filter. */
+GstCaps *gst_gpu_caps_filter (GstCaps *caps, GstCaps *filter);
+
+/** Says on the bus that @error happened, with its sentence: the element stops, or goes on. */
+void gst_gpu_base_transform_post_error (GstGpuBaseTransform *self, const GError *error);
+void gst_gpu_base_transform_post_warning (GstGpuBaseTransform *self, const GError *error);
+
+/** Whether the element takes the device of the frames that it receives. */
+gboolean gst_gpu_base_transform_adopts_device (GstGpuBaseTransform *self);
+
+G_END_DECLS

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/**
+ * SECTION:element-gpudownload
+ * @title: gpudownload
+ * @short_description: Copies video frames into system memory
+ *
+ * Takes frames in device memory (`memory:GPUCache`) of any device and gives them in system memory, in a pool of the
+ * element downstream where that offers one. Frames in system memory go through as they are, so the element can stand in
+ * a pipeline whose device part is left out.
+ *
+ * ## Example launch line
+ * |[
+ * gst-launch-1.0 videotestsrc num-buffers=1 ! gpuupload ! gpudownload ! videoconvert ! pngenc ! \
+ *   filesink location=frame.png
+ * ]|
+ */
+#include "gstgpubasetransform.h"
+#include "gstgpuelements.h"
+#include "gstgpuframe.h"
+
+GST_DEBUG_CATEGORY_STATIC (gst_gpu_download_debug);
+#define GST_CAT_DEFAULT gst_gpu_download_debug
+
+struct _GstGpuDownload {
+  GstGpuBaseTransform parent;
+};
+
+#define GST_TYPE_GPU_DOWNLOAD (gst_gpu_download_get_type ())
+G_DECLARE_FINAL_TYPE (GstGpuDownload, gst_gpu_download, GST, GPU_DOWNLOAD, GstGpuBaseTransform)
+G_DEFINE_TYPE (GstGpuDownload, gst_gpu_download, GST_TYPE_GPU_BASE_TRANSFORM)
+GST_ELEMENT_REGISTER_DEFINE_WITH_CODE (gpudownload, "gpudownload", GST_RANK_NONE, GST_TYPE_GPU_DOWNLOAD,
+                                       GST_DEBUG_CATEGORY_INIT (gst_gpu_download_debug, "gpudownload", 0,
+                                                                "gpudownload"))
+
+static GstStaticPadTemplate sink_template =
+    GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_ANY_CAPS));
+static GstStaticPadTemplate src_template =
+    GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_SYSTEM_CAPS));
+
+/* Device caps are not offered downstream, or a sink that takes anything would get device memory. */
+static GstCaps *
+gst_gpu_download_transform_caps (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps, GstCaps *filter)
+{
+  GstCaps *result = gst_gpu_caps_with_feature (caps, GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY);
+
+  if (direction == GST_PAD_SRC)
+    result = gst_caps_merge (gst_gpu_caps_with_feature (caps, GST_CAPS_FEATURE_MEMORY_GPU_CACHE), result);
+  return gst_gpu_caps_filter (result, filter);
+}
+
+static gboolean
+gst_gpu_download_set_info (GstGpuBaseTransform *base, const GstVideoInfo *in, const GstVideoInfo *out, GError **error)
+{
+  gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (base), !gst_gpu_base_transform_in_is_gpu (base));
+  return TRUE;
+}
+
+/* Waits until the frame is there, as a pool of somebody else's has no other way to say when. */
+static gboolean
+gst_gpu_download_process_buffer (GstGpuBaseTransform *base, GpuStream *stream, GstBuffer *in, GstBuffer *out,
+                                 GError **error)
+{
+  GpuImage *image = gst_gpu_frame_ref_image (in, gst_gpu_base_transform_in_info (base), error);
+  GstVideoFrame frame;
+  GpuImageSpec spec;
+  void *data;
+  gboolean result = FALSE;
+
+  if (image && gst_gpu_frame_map_host (&frame, gst_gpu_base_transform_out_info (base), out, GST_MAP_WRITE, &spec, &data,
+                                       error)) {
+    result = gpu_image_copy_to_host (stream, image, data, &spec, error);
+    gst_video_frame_unmap (&frame);
+  }
+  if (image)
+    gpu_image_unref (image);
+  return result;
+}
+
+static void
+gst_gpu_download_class_init (GstGpuDownloadClass *klass)
+{
+  GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
+  GstBaseTransformClass *trans_class = GST_BASE_TRANSFORM_CLASS (klass);
+  GstGpuBaseTransformClass *base_class = GST_GPU_BASE_TRANSFORM_CLASS (klass);
+
+  gst_element_class_add_static_pad_template (element_class, &sink_template);
+  gst_element_class_add_static_pad_template (element_class, &src_template);
+  gst_element_class_set_static_metadata (element_class, "GPU downloader", "Filter/Video/Hardware",
+                                         "Copies video frames from cached device memory into system memory",
+                                         GST_GPU_AUTHOR);
+  gst_element_class_add_static_metadata (
+      element_class, "example",
+      "gst-launch-1.0 videotestsrc num-buffers=1 ! gpuupload ! gpudownload ! videoconvert ! pngenc ! "
+      "filesink location=frame.png");
+
+  trans_class->transform_caps = GST_DEBUG_FUNCPTR (gst_gpu_download_transform_caps);
+  base_class->copies = TRUE;
+  base_class->follows = TRUE;
+  base_class->set_info = gst_gpu_download_set_info;
+  base_class->process_buffer = gst_gpu_download_process_buffer;
+}
+
+static void
+gst_gpu_download_init (GstGpuDownload *self)
+{
+}

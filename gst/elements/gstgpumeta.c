@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What becomes of a frame's metas: what only belongs to the picture goes on, regions follow the picture, and what
+ * depends on memory, or on a size or orientation that changes, does not.
+ */
+#include "gstgpubasetransform-priv.h"
+
+#include "gstgpuframe.h"
+
+#include <string.h>
+
+static gboolean
+may_be_copied (GType api, gboolean geometry_changes)
+{
+  const gchar *const *tags = gst_meta_api_type_get_tags (api);
+
+  for (; tags && *tags; tags++) {
+    if (!strcmp (*tags, GST_META_TAG_VIDEO_STR) || !strcmp (*tags, GST_META_TAG_VIDEO_COLORSPACE_STR))
+      continue;
+    if (!geometry_changes &&
+        (!strcmp (*tags, GST_META_TAG_VIDEO_SIZE_STR) || !strcmp (*tags, GST_META_TAG_VIDEO_ORIENTATION_STR)))
+      continue;
+    return FALSE;
+  }
+  return TRUE;
+}
+
+/* The rectangle lies in the input's whole picture; of that only the crop rectangle goes on. */
+static void
+add_region (GstGpuBaseTransform *self, GstBuffer *out, const GstVideoRegionOfInterestMeta *region, GstBuffer *in)
+{
+  GstGpuBaseTransformClass *klass = GST_GPU_BASE_TRANSFORM_GET_CLASS (self);
+  GstVideoRegionOfInterestMeta *copy;
+  GstVideoRectangle crop, picked;
+  gint64 x0, y0, x1, y1;
+
+  gst_gpu_frame_rectangle (in, gst_gpu_base_transform_in_info (self), &crop);
+  x0 = MAX ((gint64)region->x - crop.x, 0);
+  y0 = MAX ((gint64)region->y - crop.y, 0);
+  x1 = MIN ((gint64)region->x + region->w - crop.x, crop.w);
+  y1 = MIN ((gint64)region->y + region->h - crop.y, crop.h);
+  if (x1 <= x0 || y1 <= y0)
+    return;
+
+  picked = (GstVideoRectangle){(gint)x0, (gint)y0, (gint)(x1 - x0), (gint)(y1 - y0)};
+  if (klass->map_rectangle)
+    klass->map_rectangle (self, crop.w, crop.h, &picked);
+
+  copy = gst_buffer_add_video_region_of_interest_meta_id (out, region->roi_type, (guint)picked.x, (guint)picked.y,
+                                                          (guint)picked.w, (guint)picked.h);
+  copy->id = region->id;
+  copy->parent_id = region->parent_id;
+  copy->params = g_list_copy_deep (region->params, (GCopyFunc)(void (*) (void))gst_structure_copy, NULL);
+}
+
+gboolean
+gst_gpu_base_transform_transform_meta (GstBaseTransform *trans, GstBuffer *out, GstMeta *meta, GstBuffer *in)
+{
+  GstGpuBaseTransform *self = GST_GPU_BASE_TRANSFORM (trans);
+  GType api = meta->info->api;
+
+  if (api == GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE) {
+    add_region (self, out, (const GstVideoRegionOfInterestMeta *)meta, in);
+    return FALSE;
+  }
+  /* A crop rectangle changes the geometry, so its own meta stays behind, too. */
+  return may_be_copied (api, GST_GPU_BASE_TRANSFORM_GET_CLASS (self)->map_rectangle != NULL ||
+                                 gst_buffer_get_video_crop_meta (in) != NULL);
+}

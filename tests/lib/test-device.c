@@ -381,7 +381,7 @@ test_gate_other_device (Seam *seam, const void *data)
 static bool
 make_call (Seam *seam, GpuCall call, void *memory, void *event, GError **error)
 {
-  static const GpuKernel kernel = {.name = "none"};
+  static const GpuKernel kernel = {.name = "none", .block = {1, 1, 1}};
   const GpuCopy fill = {.dst = memory, .dst_stride = SIZE, .row_bytes = SIZE, .rows = 1};
   GpuDevice *device = seam->device;
   void *made;

@@ -32,7 +32,8 @@ struct _GstGpuBufferPool {
   guint min_buffers;
 
   GMutex lock;
-  GpuStream *stream; /* under the lock; of acquires that name none, from the first one until the pool stops */
+  /* Of acquires that name none, from the first one until the pool stops; atomic, set under the lock. */
+  GpuStream *stream;
 };
 
 G_DEFINE_TYPE (GstGpuBufferPool, gst_gpu_buffer_pool, GST_TYPE_BUFFER_POOL)
@@ -269,29 +270,45 @@ get_stream (GstGpuBufferPool *self, GstBufferPoolAcquireParams *params, GError *
     stream = ((GstGpuBufferPoolAcquireParams *)params)->stream;
   if (stream)
     return stream;
+  stream = g_atomic_pointer_get (&self->stream);
+  if (stream)
+    return stream;
 
   g_mutex_lock (&self->lock);
   if (!self->stream)
-    self->stream = gpu_stream_new (gst_gpu_buffer_pool_get_device (self), true, error);
+    g_atomic_pointer_set (&self->stream, gpu_stream_new (gst_gpu_buffer_pool_get_device (self), true, error));
   stream = self->stream;
   g_mutex_unlock (&self->lock);
   return stream;
 }
 
-static GstMemory *
-acquire_memory (GstGpuBufferPool *self, GstBufferPoolAcquireParams *params, GError **error)
+/* Gives @buffer, which has at most a memory without an image, its memory. */
+static gboolean
+attach_memory (GstGpuBufferPool *self, GstBuffer *buffer, GstBufferPoolAcquireParams *params, GError **error)
 {
   const Layout *layout = &self->layout;
   GpuStream *stream = get_stream (self, params, error);
   GstMemory *memory;
 
   if (!stream)
-    return NULL;
+    return FALSE;
+  if (gst_buffer_n_memory (buffer) > 0) {
+    GpuImage *image = gpu_image_acquire (gst_gpu_buffer_pool_get_device (self), &layout->spec, layout->kind, stream,
+                                         GPU_ACQUIRE_DEFAULT, error);
+
+    if (image)
+      gst_gpu_memory_fill (gst_buffer_peek_memory (buffer, 0), image, stream, layout->size);
+    return image != NULL;
+  }
+
   memory = gst_gpu_allocator_alloc_spec (self->allocator, &layout->spec, layout->is_video ? &layout->info : NULL,
                                          layout->kind, stream, error);
-  if (memory)
-    memory->size = memory->maxsize = layout->size;
-  return memory;
+  if (!memory)
+    return FALSE;
+  memory->size = memory->maxsize = layout->size;
+  gst_buffer_append_memory (buffer, memory);
+  gst_gpu_memory_hand_out (memory);
+  return TRUE;
 }
 
 static GstFlowReturn
@@ -301,12 +318,10 @@ gst_gpu_buffer_pool_acquire_buffer (GstBufferPool *pool, GstBuffer **buffer, Gst
   GstBufferPoolClass *parent_class = GST_BUFFER_POOL_CLASS (gst_gpu_buffer_pool_parent_class);
   g_autoptr (GError) error = NULL;
   GstFlowReturn flow = parent_class->acquire_buffer (pool, buffer, params);
-  GstMemory *memory;
 
   if (flow != GST_FLOW_OK)
     return flow;
-  memory = acquire_memory (self, params, &error);
-  if (!memory) {
+  if (!attach_memory (self, *buffer, params, &error)) {
     GST_ERROR_OBJECT (self, "no memory for a frame of %" G_GSIZE_FORMAT " bytes: %s", self->layout.size,
                       error->message);
     parent_class->release_buffer (pool, *buffer);
@@ -314,7 +329,6 @@ gst_gpu_buffer_pool_acquire_buffer (GstBufferPool *pool, GstBuffer **buffer, Gst
     return GST_FLOW_ERROR;
   }
 
-  gst_buffer_append_memory (*buffer, memory);
   /* The buffer is as its pool gave it out. */
   GST_BUFFER_FLAG_UNSET (*buffer, GST_BUFFER_FLAG_TAG_MEMORY);
   return GST_FLOW_OK;
@@ -323,7 +337,13 @@ gst_gpu_buffer_pool_acquire_buffer (GstBufferPool *pool, GstBuffer **buffer, Gst
 static void
 gst_gpu_buffer_pool_reset_buffer (GstBufferPool *pool, GstBuffer *buffer)
 {
-  gst_buffer_remove_all_memory (buffer);
+  GstAllocator *allocator = GST_ALLOCATOR (GST_GPU_BUFFER_POOL (pool)->allocator);
+  GstMemory *memory = gst_buffer_n_memory (buffer) == 1 ? gst_buffer_peek_memory (buffer, 0) : NULL;
+
+  /* Who put another memory there has set the flag. */
+  if (!memory || memory->allocator != allocator || GST_BUFFER_FLAG_IS_SET (buffer, GST_BUFFER_FLAG_TAG_MEMORY) ||
+      !gst_gpu_memory_empty (memory))
+    gst_buffer_remove_all_memory (buffer);
   GST_BUFFER_POOL_CLASS (gst_gpu_buffer_pool_parent_class)->reset_buffer (pool, buffer);
   /* A buffer that has the flag is discarded, and up to 1.25 a discard makes who waits for a buffer spin. */
   GST_BUFFER_FLAG_UNSET (buffer, GST_BUFFER_FLAG_TAG_MEMORY);

@@ -22,6 +22,15 @@ GstMemory *gst_gpu_memory_new (GstGpuAllocator *allocator, GpuImage *image, GpuS
                                gsize maxsize, gsize align, gsize offset, gsize size);
 void gst_gpu_memory_free (GstMemory *memory);
 
+/** For a pool, which keeps the memory's descriptor with its empty buffer: making one costs as much as the image. The
+ * buffer is handed out with the memory as it is now. */
+void gst_gpu_memory_hand_out (GstMemory *memory);
+/** Gives the image back to the cache. FALSE if somebody else has the memory, has it mapped or left something on it:
+ * then it cannot be used again. */
+gboolean gst_gpu_memory_empty (GstMemory *memory);
+/** The opposite, with another @image (transfer full) of the same shape. */
+void gst_gpu_memory_fill (GstMemory *memory, GpuImage *image, GpuStream *stream, gsize size);
+
 /** The memory counts as written from now on: a map on the host copies it in. */
 void gst_gpu_memory_set_touched (GstMemory *memory);
 

@@ -16,6 +16,10 @@ struct _GstGpuMemory {
   gboolean is_video;
   GpuMemoryKind copy_kind;
 
+  /* Of the mini object, when a pool last handed the memory out: changed by who leaves flags, qdata or weak references.
+   */
+  guint pool_flags, pool_state;
+
   /* Whether somebody may have written since the memory was acquired; atomic, never goes back. */
   gint touched;
 
@@ -363,8 +367,9 @@ GstMemory *
 gst_gpu_memory_new (GstGpuAllocator *allocator, GpuImage *image, GpuStream *stream, const GstVideoInfo *info,
                     gsize maxsize, gsize align, gsize offset, gsize size)
 {
-  GstGpuMemory *self = g_new0 (GstGpuMemory, 1);
+  GstGpuMemory *self = g_new (GstGpuMemory, 1);
 
+  memset (self, 0, sizeof *self); /* in GLib 2.74 that is twice as fast as g_new0() */
   g_mutex_init (&self->lock);
   self->image = image;
   self->copy_kind = gpu_image_kind (image);
@@ -391,10 +396,47 @@ gst_gpu_memory_free (GstMemory *memory)
     GST_ERROR ("memory %p is freed while it is mapped: unmap it before its last reference is dropped", (void *)self);
   if (self->shadow)
     gpu_image_unref (self->shadow);
-  gpu_image_unref (self->image);
-  gpu_stream_unref (self->stream);
+  if (self->image)
+    gpu_image_unref (self->image);
+  if (self->stream)
+    gpu_stream_unref (self->stream);
   g_mutex_clear (&self->lock);
   g_free (self);
+}
+
+void
+gst_gpu_memory_hand_out (GstMemory *memory)
+{
+  GstGpuMemory *self = (GstGpuMemory *)memory;
+
+  self->pool_flags = GST_MINI_OBJECT_FLAGS (memory);
+  self->pool_state = memory->mini_object.priv_uint;
+}
+
+gboolean
+gst_gpu_memory_empty (GstMemory *memory)
+{
+  GstGpuMemory *self = (GstGpuMemory *)memory;
+
+  if (memory->parent || GST_MINI_OBJECT_REFCOUNT_VALUE (memory) != 1 || self->shadow || self->host_readers ||
+      self->host_writers || self->gpu_readers || self->gpu_writers ||
+      self->pool_flags != GST_MINI_OBJECT_FLAGS (memory) || self->pool_state != memory->mini_object.priv_uint)
+    return FALSE;
+  g_clear_pointer (&self->image, gpu_image_unref);
+  g_clear_pointer (&self->stream, gpu_stream_unref);
+  self->touched = FALSE;
+  memory->offset = memory->size = memory->maxsize = 0;
+  return TRUE;
+}
+
+void
+gst_gpu_memory_fill (GstMemory *memory, GpuImage *image, GpuStream *stream, gsize size)
+{
+  GstGpuMemory *self = (GstGpuMemory *)memory;
+
+  self->image = image;
+  self->stream = gpu_stream_ref (stream);
+  memory->size = memory->maxsize = size;
 }
 
 void

@@ -271,9 +271,8 @@ void gpu_thread_scopes_forget (GpuCache *cache, GPtrArray *scopes);
 
 /* release.c: wrapped memory goes back to its owner (rules 1 and 11). */
 void gpu_release_wrapped (GpuAllocation *allocation);
-void gpu_releaser_free (GpuReleaser *releaser);
-/** Once no work of the device's is left: owners get back what could not be said to be complete. */
-void gpu_release_abandoned (GpuCache *cache);
+/** Waits for all work of the device, then gives back to its owners what still waits for that; stops the thread. */
+void gpu_cache_release_all_wrapped (GpuCache *cache);
 
 /* scope.c */
 GpuScope *gpu_scope_new (GpuCache *cache, GpuScopeType type, uint64_t owner);

@@ -451,9 +451,8 @@ gpu_cache_is_unused (GpuCache *cache)
 void
 gpu_cache_free (GpuCache *cache)
 {
-  g_clear_pointer (&cache->releaser, gpu_releaser_free);
+  gpu_cache_release_all_wrapped (cache);
   gpu_cache_clear (cache->device, GPU_CACHE_ALL, NULL);
-  gpu_release_abandoned (cache);
 
   GPtrArray *scopes = gpu_cache_list_scopes (cache);
   for (unsigned i = 0; i + 1 < scopes->len; i++)

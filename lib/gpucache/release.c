@@ -10,6 +10,7 @@ struct GpuReleaser {
   pthread_t thread;
   pthread_mutex_t lock;
   pthread_cond_t woken;
+  GpuList waiting;      /* streams have not said yet that they are done */
   GpuAllocation *ready; /* every access is complete */
   bool stop;
   bool detached; /* stopped from its own thread, which frees it */
@@ -23,17 +24,29 @@ releaser_free (GpuReleaser *releaser)
   g_free (releaser);
 }
 
-/* Calls the owner with none of our locks held; lets go of the device. */
+/* Calls the owner; none of our locks is held. */
 static void
 hand_back (GpuAllocation *allocation)
 {
-  GpuDevice *device = allocation->device;
   GpuReleaseFunc release = allocation->release;
   void *user_data = allocation->user_data;
-  gpu_allocation_recycle (device->cache, allocation);
+  gpu_allocation_recycle (allocation->device->cache, allocation);
   if (release)
     release (user_data);
-  gpu_device_unref (device);
+}
+
+/* Hands one back if there is one; the lock is held, and let go of meanwhile. */
+static bool
+hand_back_ready (GpuReleaser *releaser)
+{
+  GpuAllocation *allocation = releaser->ready;
+  if (!allocation)
+    return false;
+  releaser->ready = allocation->next;
+  pthread_mutex_unlock (&releaser->lock);
+  hand_back (allocation); /* may drop the last reference to the device, and with it stop this thread */
+  pthread_mutex_lock (&releaser->lock);
+  return true;
 }
 
 static void *
@@ -41,17 +54,9 @@ run_releaser (void *data)
 {
   GpuReleaser *releaser = data;
   pthread_mutex_lock (&releaser->lock);
-  for (;;) {
-    while (!releaser->ready && !releaser->stop)
+  while (!releaser->stop)
+    if (!hand_back_ready (releaser) && !releaser->stop)
       pthread_cond_wait (&releaser->woken, &releaser->lock);
-    GpuAllocation *allocation = releaser->ready;
-    if (!allocation)
-      break;
-    releaser->ready = allocation->next;
-    pthread_mutex_unlock (&releaser->lock);
-    hand_back (allocation); /* may take the device down, and with it stop this thread */
-    pthread_mutex_lock (&releaser->lock);
-  }
   bool detached = releaser->detached;
   pthread_mutex_unlock (&releaser->lock);
   if (detached)
@@ -71,14 +76,37 @@ releaser_new (void)
   return releaser;
 }
 
-void
-gpu_releaser_free (GpuReleaser *releaser)
+/* Nothing of the device's work is left, so that every stream has called, or, if it is lost, none will any more. */
+static void
+hand_back_all (GpuReleaser *releaser, bool lost)
+{
+  pthread_mutex_lock (&releaser->lock);
+  for (;;) {
+    GpuLink *link = releaser->waiting.first;
+    if (hand_back_ready (releaser))
+      continue;
+    if (!link)
+      break;
+    if (!lost) {
+      pthread_cond_wait (&releaser->woken, &releaser->lock);
+      continue;
+    }
+    gpu_list_remove (&releaser->waiting, link);
+    pthread_mutex_unlock (&releaser->lock);
+    hand_back (gpu_container (link, GpuAllocation, by_slot));
+    pthread_mutex_lock (&releaser->lock);
+  }
+  pthread_mutex_unlock (&releaser->lock);
+}
+
+static void
+stop (GpuReleaser *releaser)
 {
   bool own = pthread_equal (releaser->thread, pthread_self ());
   pthread_mutex_lock (&releaser->lock);
   releaser->stop = true;
   releaser->detached = own;
-  pthread_cond_signal (&releaser->woken);
+  pthread_cond_broadcast (&releaser->woken);
   pthread_mutex_unlock (&releaser->lock);
   if (own) {
     pthread_detach (releaser->thread);
@@ -86,6 +114,23 @@ gpu_releaser_free (GpuReleaser *releaser)
   }
   pthread_join (releaser->thread, NULL);
   releaser_free (releaser);
+}
+
+void
+gpu_cache_release_all_wrapped (GpuCache *cache)
+{
+  GpuDevice *device = cache->device;
+  bool settled = device->funcs->synchronize (device, NULL);
+  if (cache->releaser) {
+    hand_back_all (cache->releaser, !settled);
+    stop (cache->releaser);
+    cache->releaser = NULL;
+  }
+  for (GpuAllocation *allocation = cache->abandoned, *next; allocation; allocation = next) {
+    next = allocation->next;
+    hand_back (allocation);
+  }
+  cache->abandoned = NULL;
 }
 
 /* One of the streams came to where the allocation is not used any more. Called by the device: only wakes. */
@@ -97,9 +142,10 @@ on_complete (void *data)
     return;
   GpuReleaser *releaser = allocation->device->cache->releaser;
   pthread_mutex_lock (&releaser->lock);
+  gpu_list_remove (&releaser->waiting, &allocation->by_slot);
   allocation->next = releaser->ready;
   releaser->ready = allocation;
-  pthread_cond_signal (&releaser->woken);
+  pthread_cond_broadcast (&releaser->woken);
   pthread_mutex_unlock (&releaser->lock);
 }
 
@@ -107,23 +153,15 @@ on_complete (void *data)
 static void
 abandon (GpuCache *cache, GpuAllocation *allocation)
 {
-  GpuDevice *device = cache->device;
+  GpuReleaser *releaser = cache->releaser;
+  pthread_mutex_lock (&releaser->lock);
+  gpu_list_remove (&releaser->waiting, &allocation->by_slot);
+  pthread_mutex_unlock (&releaser->lock);
+
   pthread_mutex_lock (&cache->lock);
   allocation->next = cache->abandoned;
   cache->abandoned = allocation;
   pthread_mutex_unlock (&cache->lock);
-  gpu_device_unref (device);
-}
-
-void
-gpu_release_abandoned (GpuCache *cache)
-{
-  for (GpuAllocation *allocation = cache->abandoned, *next; allocation; allocation = next) {
-    next = allocation->next;
-    gpu_device_ref (cache->device); /* which hand_back() drops */
-    hand_back (allocation);
-  }
-  cache->abandoned = NULL;
 }
 
 /* Has every stream that uses the allocation say when it is done. */
@@ -133,7 +171,12 @@ call_when_complete (GpuCache *cache, GpuAllocation *allocation, GArray *points)
   pthread_mutex_lock (&cache->lock);
   if (!cache->releaser)
     cache->releaser = releaser_new ();
+  GpuReleaser *releaser = cache->releaser;
   pthread_mutex_unlock (&cache->lock);
+
+  pthread_mutex_lock (&releaser->lock);
+  gpu_list_append (&releaser->waiting, &allocation->by_slot);
+  pthread_mutex_unlock (&releaser->lock);
 
   /* One more than there are calls, so that none of them is the last one before all are made. */
   atomic_store (&allocation->calls_left, points->len + 1);
@@ -149,7 +192,7 @@ call_when_complete (GpuCache *cache, GpuAllocation *allocation, GArray *points)
 void
 gpu_release_wrapped (GpuAllocation *allocation)
 {
-  GpuCache *cache = allocation->device->cache;
+  GpuDevice *device = allocation->device;
   g_autoptr (GArray) points = g_array_new (false, false, sizeof (GpuPoint));
   gpu_history_list_pending (&allocation->history, points);
 
@@ -159,7 +202,9 @@ gpu_release_wrapped (GpuAllocation *allocation)
   if (complete)
     hand_back (allocation);
   else
-    call_when_complete (cache, allocation, points);
+    call_when_complete (device->cache, allocation, points);
   for (unsigned i = 0; i < points->len; i++)
     gpu_stream_release (g_array_index (points, GpuPoint, i).stream);
+  /* What waits does not keep the device: that waits for its work before it goes. */
+  gpu_device_unref (device);
 }

@@ -43,6 +43,9 @@ test_init (int *argc, char ***argv)
       printf ("skipped: %s\n", error ? error->message : "the driver finds no GPU");
       exit (77);
     }
+    /* Never closed: with it the driver's context stays, which each test's own device would have to make anew. */
+    if (!gpu_device_cuda_new (0, &error))
+      g_error ("%s", error->message);
   }
   g_test_init (argc, argv, NULL);
 }

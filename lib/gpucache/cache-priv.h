@@ -24,6 +24,9 @@
 #include <gpucache/cache.h>
 #include <gpucache/image.h>
 
+/** What threads write to for themselves begins on a pair of cache lines of its own: processors fetch them in pairs. */
+#define GPU_CACHE_LINES 128
+
 typedef struct GpuAllocation GpuAllocation;
 typedef struct GpuShelf GpuShelf;
 typedef struct GpuSlot GpuSlot;
@@ -54,7 +57,7 @@ typedef struct {
 } GpuFitNode;
 
 struct GpuAllocation {
-  GpuImage image; /* the root descriptor: the allocation is live while it has a reference */
+  _Alignas(GPU_CACHE_LINES) GpuImage image; /* the root descriptor: the allocation is live while it has a reference */
   GpuDevice *device;
   GpuMemoryKind kind;
   bool owned;
@@ -121,7 +124,7 @@ typedef struct {
 } GpuScopeCounts;
 
 struct GpuScope {
-  atomic_uint refs;
+  _Alignas(GPU_CACHE_LINES) atomic_uint refs;
   GpuScopeType type;
   uint64_t owner;             /* the thread's or stream's id, for people */
   _Atomic (GpuCache *) cache; /* NULL once the device is gone */

@@ -360,7 +360,7 @@ gpu_allocation_new (GpuCache *cache)
   pthread_mutex_unlock (&cache->lock);
 
   if (!allocation) {
-    allocation = g_new0 (GpuAllocation, 1);
+    allocation = g_aligned_alloc0 (1, sizeof *allocation, _Alignof(GpuAllocation));
     pthread_mutex_init (&allocation->lock, NULL);
     gpu_history_init (&allocation->history);
     allocation->device = cache->device;
@@ -375,7 +375,7 @@ allocation_free (GpuAllocation *allocation)
 {
   gpu_history_clear (&allocation->history);
   pthread_mutex_destroy (&allocation->lock);
-  g_free (allocation);
+  g_aligned_free (allocation);
 }
 
 void

@@ -44,9 +44,10 @@ compare_age (const GpuTreeNode *a, const GpuTreeNode *b)
 GpuScope *
 gpu_scope_new (GpuCache *cache, GpuScopeType type, uint64_t owner)
 {
-  GpuScope *scope = calloc (1, sizeof *scope);
+  GpuScope *scope = aligned_alloc (_Alignof(GpuScope), sizeof *scope);
   if (!scope)
     g_error ("out of host memory");
+  memset (scope, 0, sizeof *scope);
   atomic_init (&scope->refs, 1);
   atomic_init (&scope->cache, cache);
   scope->type = type;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * How the rate of exact pending matches grows with the number of threads, each of which has a stream and a scope to
- * itself: its stream's or its own.
+ * itself: its stream's or its own. Beside it, how a rate grows on this machine where threads share nothing at all.
  */
 #include "bench.h"
 
@@ -12,10 +12,16 @@
 #define MAX_THREADS 16
 #define N_WARM_UP 1000
 
+typedef enum {
+  SCOPES_OF_STREAMS,
+  SCOPES_OF_THREADS,
+  NO_CACHE, /* a mutex and the clock, about as long as a match takes */
+} Work;
+
 typedef struct {
   GpuDevice *device;
   unsigned n_threads;
-  bool stream_scopes;
+  Work work;
   unsigned n; /* operations of each thread */
   GpuImageSpec spec;
   pthread_barrier_t barrier;
@@ -41,14 +47,35 @@ acquire_and_release (const Member *member, unsigned n)
   }
 }
 
+static void
+share_nothing (unsigned n)
+{
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  for (unsigned i = 0; i < n; i++)
+    for (unsigned j = 0; j < 2; j++) {
+      pthread_mutex_lock (&mutex);
+      bench_now ();
+      pthread_mutex_unlock (&mutex);
+    }
+}
+
+static void
+repeat (const Member *member, unsigned n)
+{
+  if (member->team->work == NO_CACHE)
+    share_nothing (n);
+  else
+    acquire_and_release (member, n);
+}
+
 static void *
 work (void *data)
 {
   Member *member = data;
-  acquire_and_release (member, N_WARM_UP);
+  repeat (member, N_WARM_UP);
   pthread_barrier_wait (&member->team->barrier);
   member->start = bench_now ();
-  acquire_and_release (member, member->team->n);
+  repeat (member, member->team->n);
   member->end = bench_now ();
   return NULL;
 }
@@ -66,7 +93,7 @@ run (void *data, unsigned n)
   pthread_barrier_init (&team->barrier, NULL, team->n_threads);
   for (unsigned i = 0; i < team->n_threads; i++) {
     member[i].team = team;
-    member[i].stream = gpu_stream_new (team->device, team->stream_scopes, &error);
+    member[i].stream = gpu_stream_new (team->device, team->work == SCOPES_OF_STREAMS, &error);
     bench_check (error);
     gpu_gate_hold (gate, member[i].stream, &error);
     bench_check (error);
@@ -89,7 +116,7 @@ run (void *data, unsigned n)
 }
 
 static void
-compare (GpuDevice *device, const char *title, bool stream_scopes)
+compare (GpuDevice *device, const char *title, Work kind)
 {
   static const char *const names[] = {"1 thread", "2 threads", "4 threads", "8 threads", "16 threads"};
   Team team[G_N_ELEMENTS (names)];
@@ -98,10 +125,10 @@ compare (GpuDevice *device, const char *title, bool stream_scopes)
     unsigned n_threads = 1u << i;
     team[i] = (Team){.device = bench_device_new (device),
                      .n_threads = n_threads,
-                     .stream_scopes = stream_scopes,
+                     .work = kind,
                      .spec = bench_spec (GPU_FORMAT_RGBA, 64, 64)};
     cases[i] = (BenchCase){.name = names[i], .run = run, .data = &team[i], .threads = n_threads};
-    if (n_threads == 16 && g_get_num_processors () >= 16) {
+    if (kind != NO_CACHE && n_threads == 16 && g_get_num_processors () >= 16) {
       cases[i].goal = BENCH_AT_LEAST;
       cases[i].goal_ratio = 12;
     }
@@ -115,8 +142,9 @@ int
 main (int argc, char **argv)
 {
   GpuDevice *device = bench_init (argc, argv);
-  compare (device, "Exact pending matches of all threads, each stream with its own scope", true);
-  compare (device, "Exact pending matches of all threads, each in its thread's scope", false);
+  compare (device, "Exact pending matches of all threads, each stream with its own scope", SCOPES_OF_STREAMS);
+  compare (device, "Exact pending matches of all threads, each in its thread's scope", SCOPES_OF_THREADS);
+  compare (device, "The same threads, sharing nothing: a mutex and the clock of each, twice", NO_CACHE);
   gpu_device_unref (device);
   return bench_finish ();
 }

@@ -49,6 +49,31 @@ append (GpuClock *clock, GpuClockEntry entry)
     clock->entry[clock->n++] = entry;
 }
 
+/* What was just waited for, @id, stays in any case. */
+static void
+forget_past (GpuClock *clock, uint64_t id)
+{
+  unsigned kept = 0;
+  for (unsigned i = 0; i < clock->n; i++)
+    if (clock->entry[i].id == id || !gpu_stream_is_past (clock->entry[i].id, clock->entry[i].number))
+      clock->entry[kept++] = clock->entry[i];
+  clock->n = kept;
+}
+
+/* Ids grow, so the lowest are the oldest streams. */
+static void
+forget_oldest (GpuClock *clock, uint64_t id)
+{
+  unsigned forget = clock->n - MAX_ENTRIES, kept = 0;
+  for (unsigned i = 0; i < clock->n; i++) {
+    if (forget && clock->entry[i].id != id)
+      forget--;
+    else
+      clock->entry[kept++] = clock->entry[i];
+  }
+  clock->n = kept;
+}
+
 GpuClock *
 gpu_clock_merge (const GpuClock *clock, const GpuClock *other, uint64_t id, uint64_t number, uint64_t self)
 {
@@ -72,16 +97,9 @@ gpu_clock_merge (const GpuClock *clock, const GpuClock *other, uint64_t id, uint
     left[lowest]--;
   }
 
-  if (merged->n > MAX_ENTRIES) {
-    unsigned forget = merged->n - MAX_ENTRIES, kept = 0;
-    for (unsigned i = 0; i < merged->n; i++) {
-      /* Ids grow, so the lowest are the oldest streams; the point just waited for stays in any case. */
-      if (forget && merged->entry[i].id != id)
-        forget--;
-      else
-        merged->entry[kept++] = merged->entry[i];
-    }
-    merged->n = kept;
-  }
+  if (merged->n > MAX_ENTRIES)
+    forget_past (merged, id);
+  if (merged->n > MAX_ENTRIES)
+    forget_oldest (merged, id);
   return merged;
 }

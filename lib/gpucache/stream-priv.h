@@ -32,7 +32,8 @@ void gpu_clock_unref (GpuClock *clock);
  */
 uint64_t gpu_clock_get (const GpuClock *clock, uint64_t id);
 /** Returns: (transfer full): @clock with @other and the point (@id, @number) merged in; @self's own entry is left out.
- * Beyond a bound the oldest streams are forgotten, which costs one more wait when they are met again. */
+ * Beyond a bound what is past is forgotten, then the oldest streams, which costs one more wait when they are met
+ * again. */
 GpuClock *gpu_clock_merge (const GpuClock *clock, const GpuClock *other, uint64_t id, uint64_t number, uint64_t self);
 
 /* event.c: events are recycled, one pool a device (a context). */
@@ -55,6 +56,10 @@ void gpu_event_unref (GpuEvent *event);
 
 /** A stream for the device itself, on which it holds no reference. */
 GpuStream *gpu_stream_new_internal (GpuDevice *device, GError **error);
+
+/** Whether nobody needs to know any more who waited for that point: it has been observed complete, or no point of the
+ * stream @id is left. */
+bool gpu_stream_is_past (uint64_t id, uint64_t number);
 
 /** Points hold a stream's record: the numbers and events, which outlive the native stream. */
 GpuStream *gpu_stream_hold (GpuStream *stream);

@@ -34,6 +34,10 @@ struct GpuStream {
 
 static atomic_uint_least64_t last_id;
 
+/* Records that exist, by id. A leaf: taken inside any other lock. */
+static pthread_mutex_t records_lock = PTHREAD_MUTEX_INITIALIZER;
+static GHashTable *records;
+
 /* Wrapped handles that are alive, so that one handle is one stream. */
 static pthread_mutex_t foreign_lock = PTHREAD_MUTEX_INITIALIZER;
 static GPtrArray *foreign_streams;
@@ -49,7 +53,22 @@ stream_new (GpuDevice *device, void *native)
   stream->native = native;
   stream->alive = true;
   pthread_mutex_init (&stream->lock, NULL);
+  pthread_mutex_lock (&records_lock);
+  if (!records)
+    records = g_hash_table_new (g_int64_hash, g_int64_equal);
+  g_hash_table_insert (records, &stream->id, stream);
+  pthread_mutex_unlock (&records_lock);
   return stream;
+}
+
+bool
+gpu_stream_is_past (uint64_t id, uint64_t number)
+{
+  pthread_mutex_lock (&records_lock);
+  const GpuStream *stream = g_hash_table_lookup (records, &id);
+  bool past = !stream || number <= atomic_load_explicit (&stream->completed, memory_order_relaxed);
+  pthread_mutex_unlock (&records_lock);
+  return past;
 }
 
 GpuStream *
@@ -147,6 +166,9 @@ gpu_stream_release (GpuStream *stream)
 {
   if (atomic_fetch_sub_explicit (&stream->holds, 1, memory_order_acq_rel) != 1)
     return;
+  pthread_mutex_lock (&records_lock);
+  g_hash_table_remove (records, &stream->id);
+  pthread_mutex_unlock (&records_lock);
   for (GpuEvent *event = stream->oldest, *next; event; event = next) {
     next = event->next;
     gpu_event_unref (event);

@@ -202,6 +202,7 @@ static unsigned
 calibrate (const BenchCase *one)
 {
   unsigned n = 1;
+  one->run (one->data, n); /* asks for memory, and takes as long as that does */
   while (one->run (one->data, n) < ROUND_NS && n < MAX_OPERATIONS)
     n *= 2;
   return n;

@@ -427,6 +427,7 @@ take_device (void)
   if (!gpu)
     gpu = test_device_new ();
   g_assert_true (gpu_cache_clear (gpu, GPU_CACHE_ALL, NULL));
+  gpu_cache_set_fit_ratio (gpu, 4);
   return gpu_device_ref (gpu);
 }
 

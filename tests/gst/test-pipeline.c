@@ -103,6 +103,8 @@ GST_END_TEST
 GST_START_TEST (steady_state_without_waits_or_allocations)
 {
   GpuDevice *device = test_device_new ();
+  /* A GPU's driver has room for so many launches behind a gate, and then waits. */
+  guint frames = gpu_device_is_host (device) ? 60 : 20;
   GstHarness *h = gst_harness_new_parse (CHAIN);
   GstElement *flip = gst_bin_get_by_name (GST_BIN (h->element), "flip");
   GstElement *normalize = gst_bin_get_by_name (GST_BIN (h->element), "normalize");
@@ -123,7 +125,7 @@ GST_START_TEST (steady_state_without_waits_or_allocations)
 
   gate = gpu_gate_new (device, NULL);
   fail_unless (gpu_gate_hold (gate, stream, NULL));
-  for (guint i = 0; i < 60; i++) {
+  for (guint i = 0; i < frames; i++) {
     GstBuffer *out = push_and_pull (h, gst_buffer_ref (in));
 
     fail_unless (gst_gpu_memory_get_stream (gst_buffer_peek_memory (out, 0)) == stream);
@@ -135,7 +137,7 @@ GST_START_TEST (steady_state_without_waits_or_allocations)
   fail_unless_equals_uint64 (after.misses, before.misses);
   fail_unless_equals_uint64 (after.host_waits, before.host_waits);
   fail_unless_equals_uint64 (after.throttle_waits, before.throttle_waits);
-  fail_unless (after.pending_hits - before.pending_hits >= 100, "%" G_GUINT64_FORMAT " pending hits",
+  fail_unless (after.pending_hits - before.pending_hits >= 2 * (frames - 10), "%" G_GUINT64_FORMAT " pending hits",
                after.pending_hits - before.pending_hits);
   gpu_gate_open (gate);
 

@@ -257,11 +257,14 @@ gpu_cache_acquire (GpuCache *cache, const GpuRequest *request, GError **error)
   if (!scope)
     scope = gpu_thread_scope (cache);
 
+  /* What is idle is ordered, too: nothing has to be asked for that (rule 7). */
   pthread_mutex_lock (&scope->lock);
   GpuAllocation *taken = gpu_scope_take_ordered (scope, request);
+  if (!taken)
+    taken = gpu_scope_take_idle (scope, request);
   pthread_mutex_unlock (&scope->lock);
   if (taken) {
-    begin (taken, request->stream);
+    begin (taken, consumer (request));
     return taken;
   }
   return acquire_slowly (cache, scope, request, error);

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What users get wrong: each is a message with the value and what to do, or safe by references; never corruption.
+ */
+#include "common.h"
+#include "rig.h"
+
+/* Asserts that @error is GPU_ERROR_INVALID with @part in its sentence. */
+static void
+expect_invalid (GError **error, const char *part)
+{
+  g_assert_error (*error, GPU_ERROR, GPU_ERROR_INVALID);
+  if (!strstr ((*error)->message, part))
+    g_error ("\"%s\" does not say \"%s\"", (*error)->message, part);
+  g_clear_error (error);
+}
+
+static void
+test_double_release (Rig *rig, const void *data)
+{
+  GpuImage *image = rig_acquire (rig, &rig->spec, rig->stream[0]);
+  gpu_image_unref (image);
+  g_test_expect_message ("gpucache", G_LOG_LEVEL_CRITICAL, "*released more often than it was referenced*");
+  gpu_image_unref (image);
+  g_test_assert_expected_messages ();
+  g_assert_cmpuint (rig_stats (rig).live, ==, 0);
+
+  /* The entry is as good as before. */
+  GpuImage *again = rig_acquire (rig, &rig->spec, rig->stream[0]);
+  g_assert_true (again == image);
+  rig_fill (rig->stream[0], again, 1);
+  gpu_image_unref (again);
+  rig_finish (rig);
+}
+
+static void
+test_double_release_of_wrap (Rig *rig, const void *data)
+{
+  RigCounter released;
+  rig_counter_init (&released);
+  GpuImage *owner = rig_acquire (rig, &rig->spec, rig->stream[0]);
+  GpuImage *wrap = gpu_image_wrap (rig->device, &rig->spec, GPU_MEMORY_STREAM_ORDERED, gpu_image_data (owner),
+                                   rig->stream[0], rig_counter_add, &released, NULL);
+  rig_finish (rig);
+  gpu_image_unref (wrap);
+  rig_counter_wait (&released, 1);
+  g_test_expect_message ("gpucache", G_LOG_LEVEL_CRITICAL, "*released more often than it was referenced*");
+  gpu_image_unref (wrap);
+  g_test_assert_expected_messages ();
+  g_assert_cmpuint (rig_counter_get (&released), ==, 1);
+  gpu_image_unref (owner);
+  rig_finish (rig);
+}
+
+/* Rule 2: a view keeps the memory live. */
+static void
+test_view_outlives_image (Rig *rig, const void *data)
+{
+  GError *error = NULL;
+  GpuImage *image = rig_filled (rig, &rig->spec, rig->stream[0], 0x42);
+  GpuImage *view = gpu_image_view (image, 8, 8, 16, 16, &error);
+  g_assert_no_error (error);
+  gpu_image_unref (image);
+  g_assert_cmpuint (rig_stats (rig).live, ==, 1);
+  GpuImage *other = rig_acquire (rig, &rig->spec, rig->stream[0]);
+  g_assert_true (gpu_image_data (other) != gpu_image_data (view));
+  rig_fill (rig->stream[0], other, 0x99);
+  rig_expect_bytes (rig, view, 0x42);
+  gpu_image_unref (view);
+  gpu_image_unref (other);
+  g_assert_cmpuint (rig_stats (rig).live, ==, 0);
+
+  image = rig_acquire (rig, &rig->spec, rig->stream[0]);
+  g_assert_null (gpu_image_view (image, 60, 0, 5, 1, &error));
+  expect_invalid (&error, "5x1 at 60,0");
+  gpu_image_unref (image);
+  rig_finish (rig);
+}
+
+/* Memory may outlive the stream it was used on, and every reference to its device. */
+static void
+test_memory_outlives_everything (void)
+{
+  GError *error = NULL;
+  GpuDevice *device = test_device_new ();
+  GpuStream *stream = gpu_stream_new (device, true, &error);
+  g_assert_no_error (error);
+  GpuImageSpec spec = rig_spec (GPU_FORMAT_RGBA, 64, 64);
+  GpuImage *image = gpu_image_acquire (device, &spec, GPU_MEMORY_STREAM_ORDERED, stream, GPU_ACQUIRE_DEFAULT, &error);
+  g_assert_no_error (error);
+  g_assert_true (gpu_image_fill (stream, image, 0x42, &error));
+  gpu_stream_unref (stream);
+  gpu_device_unref (device);
+
+  g_assert_cmpstr (gpu_device_name (gpu_image_device (image)), !=, NULL);
+  stream = gpu_stream_new (gpu_image_device (image), false, &error);
+  g_assert_no_error (error);
+  test_assert_image_is (stream, image, 0x42);
+  gpu_stream_unref (stream);
+  gpu_image_unref (image); /* takes the device down */
+}
+
+static void
+test_other_device (Rig *rig, const void *data)
+{
+  GError *error = NULL;
+  GpuDevice *other = test_device_new_full (1, 0);
+  GpuStream *stream = gpu_stream_new (other, false, &error);
+  g_assert_no_error (error);
+  g_assert_null (
+      gpu_image_acquire (rig->device, &rig->spec, GPU_MEMORY_STREAM_ORDERED, stream, GPU_ACQUIRE_DEFAULT, &error));
+  expect_invalid (&error, gpu_device_name (other));
+  GpuImage *image = rig_acquire (rig, &rig->spec, rig->stream[0]);
+  g_assert_false (gpu_image_fill (stream, image, 1, &error));
+  expect_invalid (&error, gpu_device_name (other));
+  gpu_image_unref (image);
+  gpu_stream_unref (stream);
+  gpu_device_unref (other);
+  rig_finish (rig);
+}
+
+static void
+test_specs (Rig *rig, const void *data)
+{
+  GError *error = NULL;
+  const struct {
+    GpuImageSpec spec;
+    const char *part;
+  } bad[] = {
+      {{.format = GPU_FORMAT_RGBA, .width = 4, .height = 4, .size = 64, .alignment = 48},
+       "48 bytes is not a power of two"},
+      {{.format = GPU_FORMAT_RGBA, .width = 4, .height = 4, .size = 64, .alignment = 0},
+       "0 bytes is not a power of two"},
+      {{.format = GPU_FORMAT_RGBA, .width = 4, .height = 4, .size = 0, .alignment = 256}, "4x4, 0 bytes"},
+      {{.format = GPU_FORMAT_RGBA, .width = 0, .height = 4, .size = 64, .alignment = 256}, "0x4"},
+      {{.format = (GpuFormat)999, .width = 4, .height = 4, .size = 64, .alignment = 256}, "999"},
+  };
+  for (unsigned i = 0; i < G_N_ELEMENTS (bad); i++) {
+    g_assert_null (gpu_image_acquire (rig->device, &bad[i].spec, GPU_MEMORY_STREAM_ORDERED, rig->stream[0],
+                                      GPU_ACQUIRE_DEFAULT, &error));
+    expect_invalid (&error, bad[i].part);
+  }
+  g_assert_null (
+      gpu_image_acquire (rig->device, &rig->spec, (GpuMemoryKind)9, rig->stream[0], GPU_ACQUIRE_DEFAULT, &error));
+  expect_invalid (&error, "9 is no kind of memory");
+  g_assert_cmpuint (rig_stats (rig).misses, ==, 0);
+}
+
+/* Rule 2: an export ends with the streams that its user names, or with a wait on the host. */
+static void
+test_export (Rig *rig, const void *data)
+{
+  GError *error = NULL;
+  GpuImage *image = rig_filled (rig, &rig->spec, rig->stream[0], 0x11);
+  GpuImage *copy = rig_filled (rig, &rig->spec, rig->stream[0], 0);
+  void *address = gpu_image_data (image);
+  gpu_image_ref (image); /* the export's */
+  rig_close (rig, 1);
+  rig_copy (rig->stream[1], image, copy); /* stands for work that only the user knows of */
+  gpu_image_unref (image);
+  g_assert_true (gpu_image_end_export (image, &rig->stream[1], 1, GPU_ACCESS_READ, &error));
+  g_assert_no_error (error);
+  GpuImage *next = rig_acquire (rig, &rig->spec, rig->stream[0]);
+  g_assert_true (gpu_image_data (next) != address);
+  rig_open (rig, 1);
+  rig_expect_bytes (rig, copy, 0x11);
+
+  uint64_t waits = rig_stats (rig).host_waits;
+  g_assert_true (gpu_image_end_export (next, NULL, 0, GPU_ACCESS_READ | GPU_ACCESS_WRITE, &error));
+  g_assert_cmpuint (rig_stats (rig).host_waits, ==, waits + 1);
+  gpu_image_unref (copy);
+  rig_finish (rig);
+}
+
+int
+main (int argc, char **argv)
+{
+  test_init (&argc, &argv);
+  RIG_TEST ("/misuse/double-release", test_double_release);
+  RIG_TEST ("/misuse/double-release-of-wrap", test_double_release_of_wrap);
+  RIG_TEST ("/misuse/view-outlives-image", test_view_outlives_image);
+  g_test_add_func ("/misuse/memory-outlives-everything", test_memory_outlives_everything);
+  RIG_TEST ("/misuse/other-device", test_other_device);
+  RIG_TEST ("/misuse/specs", test_specs);
+  RIG_TEST ("/cache/rule-2/export", test_export);
+  return g_test_run ();
+}

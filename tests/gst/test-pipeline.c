@@ -432,6 +432,48 @@ GST_START_TEST (states_go_up_and_down)
 }
 GST_END_TEST
 
+/* Runs @frames frames through a chain of its own, with threads of its own. */
+static void
+run_once (guint frames)
+{
+  g_autofree gchar *line = g_strdup_printf (
+      "videotestsrc num-buffers=%u ! video/x-raw,format=RGBA,width=64,height=48 ! gpuupload frames-in-flight=1 ! queue "
+      "! "
+      "gpuflip method=2 frames-in-flight=1 ! gpunormalize shift=1 frames-in-flight=1 ! queue ! gpudownload ! fakesink",
+      frames);
+  g_autoptr (GError) error = NULL;
+  GstElement *pipeline = gst_parse_launch (line, &error);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
+  g_autoptr (GstMessage) message = NULL;
+
+  g_assert_no_error (error);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  message = gst_bus_timed_pop_filtered (bus, 20 * GST_SECOND, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
+  fail_unless (message && GST_MESSAGE_TYPE (message) == GST_MESSAGE_EOS);
+  stop (pipeline);
+}
+
+/* Rule 15: the memory of a pipeline that stopped is neither stranded with its threads nor lost to the next one. */
+GST_START_TEST (fifty_pipelines_need_what_one_needs)
+{
+  GpuDevice *device = test_device_new ();
+  GpuCacheStats one, fifty;
+
+  gpu_cache_clear (device, GPU_CACHE_ALL, NULL);
+  run_once (20);
+  one = test_stats (device, GPU_ACCOUNT_DEVICE);
+  for (guint i = 1; i < 50; i++)
+    run_once (20);
+  fifty = test_stats (device, GPU_ACCOUNT_DEVICE);
+  fail_unless_equals_uint64 (fifty.live, 0);
+  /* What is kept is at most what one run needs at a time: two queues of frames, and two in each element. */
+  fail_unless (fifty.pending + fifty.idle <= MAX (one.pending + one.idle, 8),
+               "%" G_GUINT64_FORMAT " entries after 50 runs, %" G_GUINT64_FORMAT " after one",
+               fifty.pending + fifty.idle, one.pending + one.idle);
+  gpu_device_unref (device);
+}
+GST_END_TEST
+
 /* A device once opened is of no use in a child, which is told so. */
 GST_START_TEST (forked_child_is_refused)
 {
@@ -490,6 +532,7 @@ pipeline_suite (void)
   tcase_add_test (tc, device_is_changed_in_ready);
   tcase_add_test (tc, frames_outlive_the_pipeline);
   tcase_add_test (tc, states_go_up_and_down);
+  tcase_add_test (tc, fifty_pipelines_need_what_one_needs);
   tcase_add_test (tc, forked_child_is_refused);
   return s;
 }

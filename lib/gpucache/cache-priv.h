@@ -189,16 +189,21 @@ struct GpuCache {
   atomic_uint fit_ratio;
   atomic_bool orphaned; /* only images keep the device */
   atomic_bool has_detached;
-  atomic_bool trim_due;         /* the limit was lowered: give memory back to the system once it is met */
-  _Atomic (GpuScope *) orphans; /* scopes of threads that ended (thread.c) */
+  atomic_uint n_leaving; /* pending entries of the shared index, which are freed when complete (rule 15) */
+  atomic_uint_least64_t n_frees;
+  unsigned next_scope;                  /* whose turn it is to be polled by somebody else */
+  atomic_bool trim_due[GPU_N_ACCOUNTS]; /* the limit was lowered: give memory back to the system once it is met */
+  _Atomic (GpuScope *) orphans;         /* scopes of threads that ended (thread.c) */
 
   GpuScope *shared;
 
   pthread_mutex_t lock;
-  GPtrArray *scopes;       /* of threads and streams; a reference each */
-  GpuAllocation *detached; /* let go of after a clear, not complete yet */
-  GpuAllocation *spare;    /* descriptors for the next allocation or wrapped image */
+  GPtrArray *scopes;    /* of threads and streams; a reference each */
+  GpuList detached;     /* let go of after a clear, not complete yet */
+  GpuAllocation *spare; /* descriptors for the next allocation or wrapped image */
   unsigned n_spare;
+
+  GpuStream *waiter; /* made when first needed; see cache.c */
 
   pthread_mutex_t refusal_lock;
   pthread_cond_t refusal_ended;
@@ -239,6 +244,11 @@ void gpu_cache_free_chain (GpuCache *cache, GpuAllocation *chain, bool evicted);
 void gpu_cache_evict (GpuCache *cache, GpuAccount account, uint64_t target);
 /** Polls and retires in @scope, asking the device at most @budget times. */
 void gpu_cache_retire (GpuCache *cache, GpuScope *scope, unsigned budget);
+/** Whether there is anything to be gained by polling: more bytes than the limit, or what is to be freed when complete.
+ */
+bool gpu_cache_is_to_shrink (GpuCache *cache);
+/** Polls and retires, a bounded amount in @scope, in another one in turn and in the shared index; then settles. */
+void gpu_cache_shrink (GpuCache *cache, GpuScope *scope);
 /** After a submission to @stream or a wait for it: retires, a bounded amount, if the cache is to shrink (rule 11). */
 void gpu_cache_tick (GpuCache *cache, GpuStream *stream);
 /** The same in every scope, until nothing more is complete. */
@@ -250,8 +260,10 @@ uint64_t gpu_cache_idle_bytes (GpuCache *cache, GpuAccount account);
 void gpu_cache_settle (GpuCache *cache, GpuAccount account);
 /** Takes over an allocation that was live at a clear and is not any more; frees it when it is complete. */
 void gpu_cache_detach (GpuCache *cache, GpuAllocation *allocation);
-/** Frees what was detached and is complete by now. */
+/** Frees what was detached and is complete by now; asks about a bounded number. */
 void gpu_cache_drain_detached (GpuCache *cache);
+/** Waits for all that was detached and let go of, and frees it. False if @error is set. */
+bool gpu_cache_wait_detached (GpuCache *cache, GError **error);
 
 /* refusal.c: when the driver refuses memory (rule 13). Frees, searches again, waits, until @fresh has memory or
  * *@reused is a live allocation to be taken instead. */
@@ -310,9 +322,9 @@ void gpu_scope_drop (GpuScope *scope, GpuAllocation *allocation);
 void gpu_scope_reshape (GpuScope *scope, GpuAllocation *allocation, const GpuImageSpec *spec);
 /** A live allocation is let go of: pending or idle from now on, or, with @doomed, not retained if its limit says so. */
 void gpu_scope_put (GpuScope *scope, GpuAllocation *allocation, GpuAllocation **doomed);
-/** The next points to ask the device about: those of the first pending entry of each lane, in turn. Held for the
- * caller. */
-unsigned gpu_scope_pending_points (GpuScope *scope, GpuPoint *points, unsigned most);
+/** The next points to ask the device about: those of the first pending entry of each lane, the one looked at
+ * longest ago first. Held for the caller. @lanes: (out): how many lanes they are of, for gpu_scope_retire(). */
+unsigned gpu_scope_pending_points (GpuScope *scope, GpuPoint *points, unsigned most, unsigned *lanes);
 /** Removes all entries from the scope, idle and pending, and detaches the live ones (rule 12): their bytes leave the
  * count. */
 GpuAllocation *gpu_scope_clear (GpuScope *scope);

@@ -118,6 +118,27 @@ wait_for_history (GpuStream *stream, const GpuHistory *history, GError **error)
   return true;
 }
 
+/* The stream that waits where no consumer is named, which may be for long: memory that is allocated where none is named
+ * is not to be behind that, so it is not the device's internal one. */
+static GpuStream *
+get_waiter (GpuCache *cache, GError **error)
+{
+  pthread_mutex_lock (&cache->lock);
+  GpuStream *waiter = cache->waiter;
+  pthread_mutex_unlock (&cache->lock);
+  if (waiter)
+    return waiter;
+
+  GpuStream *fresh = gpu_stream_new_internal (cache->device, error);
+  pthread_mutex_lock (&cache->lock);
+  if (!cache->waiter)
+    cache->waiter = g_steal_pointer (&fresh);
+  waiter = cache->waiter;
+  pthread_mutex_unlock (&cache->lock);
+  gpu_stream_unref (fresh);
+  return waiter;
+}
+
 GpuAllocation *
 gpu_cache_take_waiting (GpuCache *cache, GpuScope *scope, const GpuRequest *request, GError **error)
 {
@@ -141,8 +162,8 @@ gpu_cache_take_waiting (GpuCache *cache, GpuScope *scope, const GpuRequest *requ
   if (!taken)
     return NULL;
 
-  GpuStream *stream = request->stream ? request->stream : cache->device->internal;
-  if (!wait_for_history (stream, &taken->history, error)) {
+  GpuStream *stream = request->stream ? request->stream : get_waiter (cache, error);
+  if (!stream || !wait_for_history (stream, &taken->history, error)) {
     gpu_cache_release (taken);
     return NULL;
   }
@@ -162,7 +183,10 @@ gpu_cache_ask_driver (GpuCache *cache, const GpuRequest *request, GpuAllocation 
 {
   GpuStream *stream = consumer (request);
   atomic_fetch_add_explicit (&cache->misses[request->account], 1, memory_order_relaxed);
-  if (fresh->kind == GPU_MEMORY_STREAM_ORDERED) {
+  if (fresh->kind == GPU_MEMORY_STREAM_ORDERED && request->host) {
+    if (!gpu_device_alloc_complete (cache->device, fresh->capacity, fresh->alignment, &fresh->data, error))
+      return false;
+  } else if (fresh->kind == GPU_MEMORY_STREAM_ORDERED) {
     /* The allocation is work on the stream: others may use the memory after a wait for its point. */
     stream = stream ? stream : cache->device->internal;
     if (!gpu_stream_submit (stream, allocate_on_stream, fresh, error))
@@ -342,9 +366,7 @@ gpu_cache_release (GpuAllocation *allocation)
   if (detached)
     gpu_cache_detach (cache, allocation);
   gpu_cache_free_chain (cache, doomed, false);
-  gpu_cache_retire (cache, scope, POLL_BUDGET);
-  gpu_cache_settle (cache, account);
-  gpu_cache_drain_detached (cache);
+  gpu_cache_shrink (cache, scope);
   gpu_scope_unref (scope);
   gpu_device_unref (device);
 }
@@ -463,11 +485,12 @@ gpu_cache_free (GpuCache *cache)
   gpu_thread_scopes_forget (cache, scopes);
   g_ptr_array_unref (scopes);
   gpu_scope_unref (cache->shared);
+  gpu_stream_unref (cache->waiter);
 
   /* Of a lost device: the memory goes with it. */
-  for (GpuAllocation *detached = cache->detached, *next; detached; detached = next) {
-    next = detached->next;
-    allocation_free (detached);
+  for (GpuLink *link = cache->detached.first, *next; link; link = next) {
+    next = link->next;
+    allocation_free (gpu_container (link, GpuAllocation, by_slot));
   }
   for (GpuAllocation *spare = cache->spare, *next; spare; spare = next) {
     next = spare->next;

@@ -152,6 +152,8 @@ bool gpu_device_begin_call (GpuDevice *device, GpuCall call, GError **error);
 bool gpu_device_alloc (GpuDevice *device, GpuMemoryKind kind, size_t size, size_t alignment, void *stream, void **data,
                        GError **error);
 bool gpu_device_free (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, void *stream, GError **error);
+/** Stream-ordered memory that the host may touch at once: allocated where nothing else is, and waited for. */
+bool gpu_device_alloc_complete (GpuDevice *device, size_t size, size_t alignment, void **data, GError **error);
 bool gpu_device_free_idle (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, GError **error);
 void gpu_device_trim (GpuDevice *device);
 bool gpu_device_stream_create (GpuDevice *device, void **stream, GError **error);

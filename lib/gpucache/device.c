@@ -351,8 +351,24 @@ gpu_device_free (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size,
 bool
 gpu_device_free_idle (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, GError **error)
 {
+  /* The driver may wait to free the other kinds, which nobody else has to wait for. */
+  if (kind != GPU_MEMORY_STREAM_ORDERED)
+    return gpu_device_free (device, kind, data, size, NULL, error);
   pthread_mutex_lock (&device->idle_lock);
   bool ok = gpu_device_free (device, kind, data, size, device->idle_stream, error);
+  pthread_mutex_unlock (&device->idle_lock);
+  return ok;
+}
+
+bool
+gpu_device_alloc_complete (GpuDevice *device, size_t size, size_t alignment, void **data, GError **error)
+{
+  pthread_mutex_lock (&device->idle_lock);
+  bool ok = gpu_device_alloc (device, GPU_MEMORY_STREAM_ORDERED, size, alignment, device->idle_stream, data, error);
+  if (ok && !gpu_device_stream_synchronize (device, device->idle_stream, error)) {
+    gpu_device_free (device, GPU_MEMORY_STREAM_ORDERED, *data, size, device->idle_stream, NULL);
+    ok = false;
+  }
   pthread_mutex_unlock (&device->idle_lock);
   return ok;
 }

@@ -11,6 +11,7 @@ static void
 free_memory (GpuCache *cache, GpuAllocation *allocation)
 {
   GError *error = NULL;
+  atomic_fetch_add_explicit (&cache->n_frees, 1, memory_order_relaxed);
   /* Rule 6: the driver may wait for the device to free what is not stream-ordered. */
   if (allocation->kind != GPU_MEMORY_STREAM_ORDERED)
     atomic_fetch_add_explicit (&cache->device->host_waits, 1, memory_order_relaxed);
@@ -41,41 +42,45 @@ gpu_cache_free_chain (GpuCache *cache, GpuAllocation *chain, bool evicted)
 void
 gpu_cache_retire (GpuCache *cache, GpuScope *scope, unsigned budget)
 {
+  unsigned stale = 0; /* lanes looked at since something was complete */
   while (budget > 0) {
     GpuPoint points[POINTS_AT_ONCE];
+    unsigned lanes;
     pthread_mutex_lock (&scope->lock);
-    unsigned n = gpu_scope_pending_points (scope, points, MIN (budget, POINTS_AT_ONCE));
+    unsigned all = scope->n_pending_lanes;
+    unsigned n = gpu_scope_pending_points (scope, points, MIN (budget, POINTS_AT_ONCE), &lanes);
     pthread_mutex_unlock (&scope->lock);
 
-    bool progress = false;
+    bool progress = lanes > 0 && n == 0; /* complete already, not retired */
     for (unsigned i = 0; i < n; i++) {
       progress |= gpu_point_query (&points[i], NULL) == GPU_STATUS_COMPLETE;
       gpu_stream_release (points[i].stream);
     }
     budget -= n;
-    if (!progress)
-      return;
 
     GpuAllocation *doomed = NULL;
     pthread_mutex_lock (&scope->lock);
-    gpu_scope_retire (scope, POINTS_AT_ONCE, &doomed);
+    gpu_scope_retire (scope, lanes, &doomed);
     pthread_mutex_unlock (&scope->lock);
     gpu_cache_free_chain (cache, doomed, false);
+
+    stale = progress ? 0 : stale + lanes;
+    if (stale >= all)
+      return;
   }
 }
 
-/* The points of everything that is pending in @scope, held. */
+/* The points of the entries in @scope that were used on several streams, which no order relates; held. */
 static GArray *
-list_points (GpuScope *scope)
+list_mixed_points (GpuScope *scope)
 {
   GArray *points = g_array_new (false, false, sizeof (GpuPoint));
-  GHashTableIter iter;
-  void *key;
   pthread_mutex_lock (&scope->lock);
-  g_hash_table_iter_init (&iter, scope->lanes);
-  while (g_hash_table_iter_next (&iter, &key, NULL))
-    for (GpuLink *link = ((GpuLane *)key)->pending.first; link; link = link->next)
-      gpu_history_list_pending (&gpu_container (link, GpuAllocation, by_lane)->history, points);
+  for (GpuLink *link = scope->pending_lanes.first; link; link = link->next) {
+    const GpuLane *lane = gpu_container (link, GpuLane, by_scope);
+    for (GpuLink *entry = lane->stream ? NULL : lane->pending.first; entry; entry = entry->next)
+      gpu_history_list_pending (&gpu_container (entry, GpuAllocation, by_lane)->history, points);
+  }
   pthread_mutex_unlock (&scope->lock);
   return points;
 }
@@ -87,7 +92,7 @@ gpu_cache_retire_all (GpuCache *cache)
   g_autoptr (GPtrArray) scopes = gpu_cache_list_scopes (cache);
   for (unsigned i = 0; i < scopes->len; i++) {
     GpuScope *scope = g_ptr_array_index (scopes, i);
-    GArray *points = list_points (scope);
+    GArray *points = list_mixed_points (scope);
     for (unsigned j = 0; j < points->len; j++) {
       GpuPoint *point = &g_array_index (points, GpuPoint, j);
       gpu_point_query (point, NULL);
@@ -100,6 +105,7 @@ gpu_cache_retire_all (GpuCache *cache)
     gpu_scope_retire (scope, UINT_MAX, &doomed);
     pthread_mutex_unlock (&scope->lock);
     gpu_cache_free_chain (cache, doomed, false);
+    gpu_cache_retire (cache, scope, UINT_MAX);
   }
   gpu_cache_drain_detached (cache);
 }
@@ -158,37 +164,83 @@ gpu_cache_settle (GpuCache *cache, GpuAccount account)
 {
   uint64_t limit = atomic_load (&cache->limit[account]);
   gpu_cache_evict (cache, account, limit);
-  if (atomic_load (&cache->trim_due) && atomic_load (&cache->bytes[account]) <= limit &&
-      atomic_exchange (&cache->trim_due, false))
+  if (atomic_load (&cache->trim_due[account]) && atomic_load (&cache->bytes[account]) <= limit &&
+      atomic_exchange (&cache->trim_due[account], false))
     gpu_device_trim (cache->device);
 }
 
-void
-gpu_cache_tick (GpuCache *cache, GpuStream *stream)
+/* Threads that do nothing do not retire what is in their scopes: whoever does something looks at one of those, too. */
+static void
+retire_another (GpuCache *cache)
 {
-  bool over = false;
-  for (int account = 0; account < GPU_N_ACCOUNTS; account++)
-    over |= atomic_load_explicit (&cache->bytes[account], memory_order_relaxed) >
-            atomic_load_explicit (&cache->limit[account], memory_order_relaxed);
-  if (G_LIKELY (!over && !atomic_load_explicit (&cache->has_detached, memory_order_relaxed)))
+  GpuScope *scope = NULL;
+  pthread_mutex_lock (&cache->lock);
+  if (cache->scopes->len > 0)
+    scope = gpu_scope_ref (g_ptr_array_index (cache->scopes, cache->next_scope++ % cache->scopes->len));
+  pthread_mutex_unlock (&cache->lock);
+  if (!scope)
     return;
+  gpu_cache_retire (cache, scope, POLL_BUDGET);
+  gpu_scope_unref (scope);
+}
 
-  GpuScope *scope = gpu_stream_scope (stream);
-  gpu_cache_retire (cache, scope ? scope : gpu_thread_scope (cache), POLL_BUDGET);
+void
+gpu_cache_shrink (GpuCache *cache, GpuScope *scope)
+{
+  gpu_cache_retire (cache, scope, POLL_BUDGET);
+  retire_another (cache);
   gpu_cache_retire (cache, cache->shared, POLL_BUDGET);
   for (int account = 0; account < GPU_N_ACCOUNTS; account++)
     gpu_cache_settle (cache, account);
   gpu_cache_drain_detached (cache);
 }
 
+bool
+gpu_cache_is_to_shrink (GpuCache *cache)
+{
+  bool over = atomic_load_explicit (&cache->has_detached, memory_order_relaxed) ||
+              atomic_load_explicit (&cache->n_leaving, memory_order_relaxed) > 0;
+  for (int account = 0; account < GPU_N_ACCOUNTS; account++)
+    over |= atomic_load_explicit (&cache->bytes[account], memory_order_relaxed) >
+            atomic_load_explicit (&cache->limit[account], memory_order_relaxed);
+  return over;
+}
+
+void
+gpu_cache_tick (GpuCache *cache, GpuStream *stream)
+{
+  if (G_LIKELY (!gpu_cache_is_to_shrink (cache)))
+    return;
+  GpuScope *scope = gpu_stream_scope (stream);
+  gpu_cache_shrink (cache, scope ? scope : gpu_thread_scope (cache));
+}
+
+/* The lock is held. */
+static void
+append_detached (GpuCache *cache, GpuAllocation *allocation)
+{
+  gpu_list_append (&cache->detached, &allocation->by_slot);
+  atomic_store (&cache->has_detached, true);
+}
+
 void
 gpu_cache_detach (GpuCache *cache, GpuAllocation *allocation)
 {
   pthread_mutex_lock (&cache->lock);
-  allocation->next = cache->detached;
-  cache->detached = allocation;
-  atomic_store (&cache->has_detached, true);
+  append_detached (cache, allocation);
   pthread_mutex_unlock (&cache->lock);
+}
+
+static GpuAllocation *
+take_detached (GpuCache *cache)
+{
+  pthread_mutex_lock (&cache->lock);
+  GpuLink *link = cache->detached.first;
+  if (link)
+    gpu_list_remove (&cache->detached, link);
+  atomic_store (&cache->has_detached, cache->detached.first != NULL);
+  pthread_mutex_unlock (&cache->lock);
+  return link ? gpu_container (link, GpuAllocation, by_slot) : NULL;
 }
 
 /* Whether every access is complete, asking the device, or with @wait waiting on the host; false, with @error set if the
@@ -209,21 +261,16 @@ is_complete (const GpuHistory *history, bool wait, GError **error)
   return complete;
 }
 
-/* Frees what was detached and is complete. */
+/* Looks at no more than @most of what was detached, and frees what is complete. */
 static bool
-drain_detached (GpuCache *cache, bool wait, GError **error)
+drain_detached (GpuCache *cache, unsigned most, bool wait, GError **error)
 {
-  bool ok = true;
-  pthread_mutex_lock (&cache->lock);
-  GpuAllocation *chain = cache->detached;
-  cache->detached = NULL;
-  atomic_store (&cache->has_detached, false);
-  pthread_mutex_unlock (&cache->lock);
-
-  for (GpuAllocation *allocation = chain, *next; allocation; allocation = next) {
-    next = allocation->next;
+  bool ok = true, freed = false;
+  g_autoptr (GPtrArray) kept = g_ptr_array_new ();
+  GpuAllocation *allocation;
+  for (; most > 0 && (allocation = take_detached (cache)); most--) {
     if (!is_complete (&allocation->history, wait, error)) {
-      gpu_cache_detach (cache, allocation);
+      g_ptr_array_add (kept, allocation);
       ok = false;
       continue;
     }
@@ -231,7 +278,16 @@ drain_detached (GpuCache *cache, bool wait, GError **error)
     free_memory (cache, allocation);
     atomic_fetch_sub (&cache->detached_bytes[gpu_memory_kind_account (allocation->kind)], capacity);
     gpu_allocation_recycle (cache, allocation);
+    freed = true;
   }
+
+  pthread_mutex_lock (&cache->lock);
+  for (unsigned i = 0; i < kept->len; i++)
+    append_detached (cache, g_ptr_array_index (kept, i));
+  bool empty = !cache->detached.first;
+  pthread_mutex_unlock (&cache->lock);
+  if (freed && empty)
+    gpu_device_trim (cache->device); /* rule 10: after a clear other processes get the memory */
   return ok;
 }
 
@@ -239,7 +295,13 @@ void
 gpu_cache_drain_detached (GpuCache *cache)
 {
   if (atomic_load (&cache->has_detached))
-    drain_detached (cache, false, NULL);
+    drain_detached (cache, POLL_BUDGET, false, NULL);
+}
+
+bool
+gpu_cache_wait_detached (GpuCache *cache, GError **error)
+{
+  return drain_detached (cache, UINT_MAX, true, error);
 }
 
 /* Frees what a clear took out of a scope. What a lost device may still be using is never given back: it goes when the
@@ -290,7 +352,7 @@ gpu_cache_clear (GpuDevice *device, GpuCacheScope which, GError **error)
   }
   g_ptr_array_unref (scopes);
   if (which == GPU_CACHE_ALL)
-    ok = drain_detached (cache, true, error) && ok;
+    ok = gpu_cache_wait_detached (cache, error) && ok;
   gpu_device_trim (device);
   return ok;
 }

@@ -37,7 +37,7 @@ gpu_cache_set_limit (GpuDevice *device, GpuAccount account, int64_t bytes, GErro
 
   uint64_t old = atomic_exchange (&cache->limit[account], (uint64_t)bytes);
   if ((uint64_t)bytes < old) {
-    atomic_store (&cache->trim_due, true);
+    atomic_store (&cache->trim_due[account], true);
     gpu_cache_retire_all (cache);
     gpu_cache_settle (cache, account);
   }

@@ -6,6 +6,8 @@
  */
 #include "cache-priv.h"
 
+#define MAX_ROUNDS 16
+
 /* Waits until no other thread is at it. */
 static void
 begin_refusal (GpuCache *cache)
@@ -26,27 +28,27 @@ end_refusal (GpuCache *cache)
   pthread_mutex_unlock (&cache->refusal_lock);
 }
 
-/* Waits on the host for the first pending entry of each lane of every scope; whether there was one. */
-static bool
+/* Waits on the host for the first pending entry of each lane of every scope, and for what was detached. */
+static void
 wait_for_pending (GpuCache *cache)
 {
-  bool waited = false;
   g_autoptr (GPtrArray) scopes = gpu_cache_list_scopes (cache);
   for (unsigned i = 0; i < scopes->len; i++) {
     GpuScope *scope = g_ptr_array_index (scopes, i);
     GpuPoint points[8];
+    unsigned lanes;
     pthread_mutex_lock (&scope->lock);
-    unsigned n = gpu_scope_pending_points (scope, points, G_N_ELEMENTS (points));
+    unsigned n = gpu_scope_pending_points (scope, points, G_N_ELEMENTS (points), &lanes);
     pthread_mutex_unlock (&scope->lock);
     for (unsigned j = 0; j < n; j++) {
-      waited |= gpu_point_wait (&points[j], NULL);
+      gpu_point_wait (&points[j], NULL);
       gpu_stream_release (points[j].stream);
     }
   }
-  return waited;
+  gpu_cache_wait_detached (cache, NULL);
 }
 
-/* Asks once more, after @freed bytes' worth of effort. Returns: whether the matter is decided: memory, or an error
+/* Asks once more, for what has been freed since. Returns: whether the matter is decided: memory, or an error
  * other than another refusal. */
 static bool
 ask_again (GpuCache *cache, const GpuRequest *request, GpuAllocation *fresh, bool *ok, GError **error)
@@ -84,20 +86,18 @@ bool
 gpu_cache_handle_refusal (GpuCache *cache, GpuScope *scope, const GpuRequest *request, GpuAllocation *fresh,
                           GpuAllocation **reused, GError **error)
 {
-  bool ok = false, decided = false;
+  bool ok = false;
   begin_refusal (cache);
-  while (!decided) {
+  for (unsigned round = 0;; round++) {
+    uint64_t frees = atomic_load (&cache->n_frees);
     gpu_cache_retire_all (cache);
     *reused = gpu_cache_search (cache, scope, request, true);
     if (*reused) {
-      ok = decided = true;
+      ok = true;
       break;
     }
-    gpu_cache_evict (cache, GPU_ACCOUNT_DEVICE, 0);
-    if (request->account == GPU_ACCOUNT_HOST)
-      gpu_cache_evict (cache, GPU_ACCOUNT_HOST, 0);
-    decided = ask_again (cache, request, fresh, &ok, error);
-    if (decided)
+    gpu_cache_evict (cache, request->account, 0);
+    if ((round == 0 || atomic_load (&cache->n_frees) != frees) && ask_again (cache, request, fresh, &ok, error))
       break;
 
     GError *failure = NULL;
@@ -108,7 +108,14 @@ gpu_cache_handle_refusal (GpuCache *cache, GpuScope *scope, const GpuRequest *re
       ok = *reused != NULL;
       break;
     }
-    if (!wait_for_pending (cache)) {
+
+    /* The end: a round that freed nothing, or so many that others take what is freed. */
+    wait_for_pending (cache);
+    if (!gpu_device_check (cache->device, error))
+      break;
+    gpu_cache_retire_all (cache);
+    bool more = atomic_load (&cache->n_frees) != frees || gpu_cache_idle_bytes (cache, request->account) > 0;
+    if (!more || round == MAX_ROUNDS) {
       set_final_error (cache, request, error);
       break;
     }

@@ -12,6 +12,9 @@
 /* How many of the entries last used on another stream; the oldest is nearly always the first to be ordered. */
 #define SLOT_LOOKS 4
 
+/* How many entries that are large enough a best fit looks at for one that is aligned enough. */
+#define FIT_LOOKS 32
+
 static int
 compare_addresses (const void *a, const void *b)
 {
@@ -155,6 +158,8 @@ file_pending (GpuScope *scope, GpuAllocation *allocation)
 {
   allocation->state = GPU_ENTRY_PENDING;
   allocation->leaving = scope->type == GPU_SCOPE_SHARED;
+  if (allocation->leaving)
+    atomic_fetch_add_explicit (&((GpuCache *)scope->cache)->n_leaving, 1, memory_order_relaxed);
   count (scope, allocation, GPU_ENTRY_PENDING, +1);
   enter_shelf_list (&allocation->shelf->pending, allocation);
   enter_lane_list (scope, allocation);
@@ -164,6 +169,8 @@ static void
 unfile_pending (GpuScope *scope, GpuAllocation *allocation)
 {
   GpuLane *lane = allocation->slot->lane;
+  if (allocation->leaving)
+    atomic_fetch_sub_explicit (&((GpuCache *)scope->cache)->n_leaving, 1, memory_order_relaxed);
   count (scope, allocation, GPU_ENTRY_PENDING, -1);
   gpu_list_remove (&allocation->shelf->pending, &allocation->by_shelf);
   gpu_list_remove (&lane->pending, &allocation->by_lane);
@@ -328,8 +335,9 @@ gpu_scope_take_fit (GpuScope *scope, const GpuRequest *request, size_t most)
 {
   const GpuFitNode probe = {
       .match = match_of (request->kind, request->spec->format), .capacity = request->spec->size, .stamp = UINT64_MAX};
-  for (GpuTreeNode *node = gpu_tree_lower_bound (&scope->fit, &probe.node); node;
-       node = gpu_tree_next (&scope->fit, node)) {
+  unsigned looks = 0;
+  for (GpuTreeNode *node = gpu_tree_lower_bound (&scope->fit, &probe.node); node && looks < FIT_LOOKS;
+       node = gpu_tree_next (&scope->fit, node), looks++) {
     const GpuFitNode *fit = gpu_container (node, GpuFitNode, node);
     if (fit->match != probe.match || fit->capacity > most)
       return NULL;
@@ -377,6 +385,7 @@ gpu_scope_adopt (GpuScope *scope, GpuAllocation *allocation)
   gpu_scope_join_shelf (scope, allocation);
   count (scope, allocation, GPU_ENTRY_LIVE, +1);
   scope->n_out++;
+  carry (scope->cache, allocation, false);
 }
 
 void
@@ -508,13 +517,11 @@ add_points (const GpuHistory *history, GpuPoint *points, unsigned n, unsigned mo
 }
 
 unsigned
-gpu_scope_pending_points (GpuScope *scope, GpuPoint *points, unsigned most)
+gpu_scope_pending_points (GpuScope *scope, GpuPoint *points, unsigned most, unsigned *lanes)
 {
   unsigned n = 0;
-  for (unsigned lanes = scope->n_pending_lanes; lanes > 0 && n < most; lanes--) {
-    GpuLink *link = scope->pending_lanes.first;
-    gpu_list_remove (&scope->pending_lanes, link);
-    gpu_list_append (&scope->pending_lanes, link);
+  *lanes = 0;
+  for (GpuLink *link = scope->pending_lanes.first; link && n < most; link = link->next, (*lanes)++) {
     const GpuLane *lane = gpu_container (link, GpuLane, by_scope);
     n = add_points (&gpu_container (lane->pending.first, GpuAllocation, by_lane)->history, points, n, most);
   }

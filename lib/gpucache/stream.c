@@ -272,8 +272,9 @@ close_stream (GpuStream *stream)
   }
 
   pthread_mutex_lock (&stream->lock);
-  if (atomic_load (&stream->submitted) > atomic_load (&stream->completed))
-    record (stream, NULL);
+  g_autoptr (GError) error = NULL;
+  if (atomic_load (&stream->submitted) > atomic_load (&stream->completed) && !record (stream, &error))
+    gpu_device_set_lost (device, error); /* rule 24: nobody could ever tell what is complete */
   stream->alive = false;
   if (!stream->foreign)
     gpu_device_stream_destroy (device, stream->native);
@@ -455,6 +456,12 @@ gpu_stream_wait_stream (GpuStream *stream, GpuStream *other, GError **error)
 {
   g_return_val_if_fail (stream != NULL && other != NULL, false);
 
+  if (stream->device != other->device) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "a stream of %s cannot wait for one of %s; copy what is to be used to the same device",
+                 stream->device->name, other->device->name);
+    return false;
+  }
   const GpuPoint point = {other, gpu_stream_present (other)};
   if (other->foreign) {
     if (stream == other)
@@ -507,9 +514,13 @@ gpu_stream_call (const GpuPoint *point, void (*func) (void *data), void *data, G
   bool ok = call_after (point->stream, func, data, &alive, error);
   if (alive)
     return ok;
-  /* A destroyed stream takes no calls: one that waits for its last event makes it. */
-  GpuStream *internal = point->stream->device->internal;
-  return gpu_stream_wait_point (internal, point, NULL, error) && call_after (internal, func, data, &alive, error);
+  /* A destroyed stream takes no calls: another one that waits for its last event makes it. */
+  GpuStream *other = gpu_stream_new_internal (point->stream->device, error);
+  if (!other)
+    return false;
+  ok = gpu_stream_wait_point (other, point, NULL, error) && call_after (other, func, data, &alive, error);
+  gpu_stream_unref (other);
+  return ok;
 }
 
 /* Waits on the host unless the device says that it is complete; @waited says which. */

@@ -89,9 +89,14 @@ gpu_image_end_export (GpuImage *image, GpuStream *const *streams, unsigned n_str
 {
   g_return_val_if_fail (image != NULL && flags != 0 && (streams != NULL || n_streams == 0), false);
 
-  bool ok = n_streams > 0 || gpu_device_synchronize (image->allocation->device, error);
-  for (unsigned i = 0; i < n_streams; i++)
-    ok = gpu_image_end_access (image, streams[i], flags, ok ? error : NULL) && ok;
+  bool ok = true;
+  for (unsigned i = 0; i < n_streams && ok; i++)
+    ok = check_device (image, streams[i], error);
+  if (n_streams == 0 || !ok)
+    ok = gpu_device_synchronize (image->allocation->device, ok ? error : NULL) && ok;
+  else
+    for (unsigned i = 0; i < n_streams; i++)
+      ok = gpu_image_end_access (image, streams[i], flags, ok ? error : NULL) && ok;
   gpu_image_unref (image);
   return ok;
 }
@@ -108,9 +113,13 @@ gpu_images_submit (GpuStream *stream, GpuImage *const *reads, unsigned n_reads, 
       return false;
 
   uint64_t number = gpu_stream_submit (stream, func, data, error);
-  if (!number)
-    return false;
-  bool ok = true;
+  bool ok = number != 0;
+  if (!ok) {
+    /* Refused halfway: what was submitted before that runs all the same. A lost device's work is never waited for. */
+    if (gpu_device_is_lost (gpu_stream_device (stream)))
+      return false;
+    number = gpu_stream_advance (stream);
+  }
   for (unsigned i = 0; i < n_reads; i++)
     ok = enter (reads[i], stream, number, GPU_ACCESS_READ, ok ? error : NULL) && ok;
   for (unsigned i = 0; i < n_writes; i++)

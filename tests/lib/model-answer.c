@@ -353,11 +353,12 @@ model_acquired (Model *model, const ModelRequest *request, void *address, size_t
   GpuAccount account = model_account (request->kind);
   const GpuCacheStats *last = &model->stats[account];
   Look look = {model, request, request->host || request->kind == GPU_MEMORY_HOST};
-  unsigned stream = request->stream >= 0 ? (unsigned)request->stream : MODEL_INTERNAL;
   uint64_t hits = stats->exact_hits + stats->fit_hits + stats->pending_hits + stats->waiting_hits - last->exact_hits -
                   last->fit_hits - last->pending_hits - last->waiting_hits;
   uint64_t misses = stats->misses - last->misses;
   bool waiting = stats->waiting_hits > last->waiting_hits;
+  unsigned nameless = waiting ? MODEL_WAITER : MODEL_INTERNAL;
+  unsigned stream = request->stream >= 0 ? (unsigned)request->stream : nameless;
   ModelEntry *entry = NULL;
 
   *out = NULL;

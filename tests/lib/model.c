@@ -29,6 +29,7 @@ model_new (bool eager, const uint64_t *limits)
   for (unsigned i = 0; i < GPU_N_ACCOUNTS; i++)
     model->limit[i] = limits[i];
   model_add_stream (model);
+  model_add_stream (model);
   model_add_scope (model);
   return model;
 }

@@ -13,7 +13,8 @@
 #include <gpucache/format.h>
 
 #define MODEL_MAX_STREAMS 16 /* that ever were, the device's internal one included */
-#define MODEL_INTERNAL 0
+#define MODEL_INTERNAL 0     /* where memory is allocated that no stream is named for */
+#define MODEL_WAITER 1       /* and where waits are added for it */
 #define MODEL_MAX_ACCESSES 12
 #define MODEL_MAX_SCOPES 48
 #define MODEL_SHARED 0

@@ -38,6 +38,7 @@ struct GpuImage {
   GpuAllocation *allocation;
   GpuImageSpec spec;
   uint8_t *data;
+  GpuImage *next_spare; /* of views */
 };
 
 typedef enum {
@@ -202,6 +203,7 @@ struct GpuCache {
   GpuList detached;     /* let go of after a clear, not complete yet */
   GpuAllocation *spare; /* descriptors for the next allocation or wrapped image */
   unsigned n_spare;
+  GpuImage *spare_views;
 
   GpuStream *waiter; /* made when first needed; see cache.c */
 
@@ -230,6 +232,9 @@ void gpu_cache_release (GpuAllocation *allocation);
 /** A descriptor without memory, recycled if there is one. */
 GpuAllocation *gpu_allocation_new (GpuCache *cache);
 void gpu_allocation_recycle (GpuCache *cache, GpuAllocation *allocation);
+/** The same for views, which stay while the cache does: one that is released twice is still there to say so. */
+GpuImage *gpu_view_new (GpuCache *cache);
+void gpu_view_recycle (GpuCache *cache, GpuImage *view);
 /** References to all scopes, the shared one last. Returns: (transfer full) (element-type GpuScope). */
 GPtrArray *gpu_cache_list_scopes (GpuCache *cache);
 

@@ -425,6 +425,29 @@ gpu_allocation_recycle (GpuCache *cache, GpuAllocation *allocation)
     allocation_free (allocation);
 }
 
+GpuImage *
+gpu_view_new (GpuCache *cache)
+{
+  pthread_mutex_lock (&cache->lock);
+  GpuImage *view = cache->spare_views;
+  if (view)
+    cache->spare_views = view->next_spare;
+  pthread_mutex_unlock (&cache->lock);
+  if (!view)
+    view = g_new0 (GpuImage, 1);
+  atomic_store_explicit (&view->refs, 1, memory_order_relaxed);
+  return view;
+}
+
+void
+gpu_view_recycle (GpuCache *cache, GpuImage *view)
+{
+  pthread_mutex_lock (&cache->lock);
+  view->next_spare = cache->spare_views;
+  cache->spare_views = view;
+  pthread_mutex_unlock (&cache->lock);
+}
+
 /* The cache itself */
 
 GpuCache *
@@ -495,6 +518,10 @@ gpu_cache_free (GpuCache *cache)
   for (GpuAllocation *spare = cache->spare, *next; spare; spare = next) {
     next = spare->next;
     allocation_free (spare);
+  }
+  for (GpuImage *view = cache->spare_views, *next; view; view = next) {
+    next = view->next_spare;
+    g_free (view);
   }
   g_ptr_array_unref (cache->scopes);
   pthread_cond_destroy (&cache->refusal_ended);

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <gpucache/cache.h>
+#include <gpucache/convert.h>
 #include <gpucache/device.h>
 #include <gpucache/flip.h>
 #include <gpucache/format.h>
 #include <gpucache/image.h>
 #include <gpucache/normalize.h>
+#include <gpucache/reformat.h>
 #include <gpucache/resize.h>
 #include <gpucache/stream.h>
 #include <gpucache/types.h>

@@ -5,6 +5,23 @@
 #include "cache-priv.h"
 #include "image-priv.h"
 
+/* No one needs more, and a driver would take a larger one for a lack of memory. */
+#define MAX_ALIGNMENT ((size_t)1 << 24)
+
+/* Whether every plane lies inside. Products cannot overflow once the rows are known to fit. */
+static bool
+planes_fit (const GpuImageSpec *spec, unsigned n_planes)
+{
+  for (unsigned i = 0; i < n_planes; i++) {
+    size_t row = gpu_image_spec_row_bytes (spec, i), rows = gpu_image_spec_plane_height (spec, i);
+    size_t offset = spec->offset[i], stride = spec->stride[i];
+    if (offset > spec->size || row > spec->size - offset || (rows > 1 && stride < row) ||
+        (stride > 0 && rows - 1 > (spec->size - offset - row) / stride))
+      return false;
+  }
+  return true;
+}
+
 static bool
 check_request (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind, GpuStream *stream, GError **error)
 {
@@ -16,7 +33,7 @@ check_request (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind, 
     return false;
   }
   if ((unsigned)kind >= GPU_N_MEMORY_KINDS) {
-    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "%d is no kind of memory", (int)kind);
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "%d is no kind of memory; use one of GpuMemoryKind", (int)kind);
     return false;
   }
   const GpuFormatInfo *info = gpu_format_info (spec->format);
@@ -26,9 +43,16 @@ check_request (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind, 
                  (int)spec->format, spec->width, spec->height, spec->size);
     return false;
   }
-  if (spec->alignment == 0 || (spec->alignment & (spec->alignment - 1)) != 0) {
-    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "an alignment of %zu bytes is not a power of two",
-                 spec->alignment);
+  if (!planes_fit (spec, info->n_planes)) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "the planes of a %s image of %ux%u do not lie inside its %zu bytes; fill the spec with "
+                 "gpu_image_spec_init() or gpu_image_spec_init_full()",
+                 info->name, spec->width, spec->height, spec->size);
+    return false;
+  }
+  if (spec->alignment == 0 || (spec->alignment & (spec->alignment - 1)) != 0 || spec->alignment > MAX_ALIGNMENT) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "an alignment of %zu bytes is not a power of two up to %zu",
+                 spec->alignment, MAX_ALIGNMENT);
     return false;
   }
   return true;
@@ -101,6 +125,12 @@ gpu_image_view (GpuImage *image, uint32_t x, uint32_t y, uint32_t width, uint32_
 
   const GpuImageSpec *spec = &image->spec;
   const GpuFormatInfo *info = gpu_format_info (spec->format);
+  if (info->is_tensor) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "a part of a %s is none, since tensors have no padding; cut the picture that it is made from",
+                 info->name);
+    return NULL;
+  }
   if (width == 0 || height == 0 || (uint64_t)x + width > spec->width || (uint64_t)y + height > spec->height) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "the rectangle %ux%u at %u,%u does not lie in an image of %ux%u",
                  width, height, x, y, spec->width, spec->height);
@@ -123,8 +153,7 @@ gpu_image_view (GpuImage *image, uint32_t x, uint32_t y, uint32_t width, uint32_
         (size_t)(y >> plane->h_shift) * part.stride[i] + (size_t)(x >> plane->w_shift) * plane->pixel_bytes;
   }
 
-  GpuImage *view = g_new0 (GpuImage, 1);
-  atomic_init (&view->refs, 1);
+  GpuImage *view = gpu_view_new (image->allocation->device->cache);
   view->allocation = image->allocation;
   view->spec = part;
   view->data = image->data;
@@ -159,7 +188,7 @@ gpu_image_unref (GpuImage *image)
   if (root) {
     gpu_cache_release (allocation);
   } else {
-    g_free (image);
+    gpu_view_recycle (allocation->device->cache, image);
     gpu_image_unref (&allocation->image);
   }
 }
@@ -252,7 +281,8 @@ fill_planes (GpuDevice *device, void *native, void *data, GError **error)
 static bool
 check_same_shape (const GpuImageSpec *src, const GpuImageSpec *dst, GError **error)
 {
-  if (src->format == dst->format && src->width == dst->width && src->height == dst->height)
+  if (src->format == dst->format && src->width == dst->width && src->height == dst->height &&
+      src->channels == dst->channels)
     return true;
   const GpuFormatInfo *from = gpu_format_info (src->format), *to = gpu_format_info (dst->format);
   g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
@@ -282,6 +312,17 @@ gpu_image_fill (GpuStream *stream, GpuImage *image, uint8_t value, GError **erro
   return gpu_images_submit (stream, NULL, 0, &image, 1, fill_planes, &transfer, error);
 }
 
+/* A copy from or to memory of the host's own goes on in the driver's call, with the stream locked, until the stream has
+ * come to it. So all that is before it is waited for here, where nobody else is kept waiting. */
+static bool
+wait_for_turn (GpuStream *stream, GpuImage *image, GpuAccessFlags flags, GError **error)
+{
+  if (!gpu_image_begin_access (image, stream, flags, error))
+    return false;
+  const GpuPoint present = {stream, gpu_stream_present (stream)};
+  return gpu_point_wait (&present, error);
+}
+
 /* The host's side is free again when what was just submitted is complete. */
 static bool
 wait_for_submitted (GpuStream *stream, GError **error)
@@ -299,7 +340,8 @@ gpu_image_copy_from_host (GpuStream *stream, GpuImage *image, const void *host, 
   if (!check_same_shape (host_spec, &image->spec, error))
     return false;
   Transfer transfer = {{host_spec, (uint8_t *)host}, {&image->spec, image->data}, GPU_COPY_FROM_HOST, 0};
-  return gpu_images_submit (stream, NULL, 0, &image, 1, copy_planes, &transfer, error) &&
+  return wait_for_turn (stream, image, GPU_ACCESS_WRITE, error) &&
+         gpu_images_submit (stream, NULL, 0, &image, 1, copy_planes, &transfer, error) &&
          wait_for_submitted (stream, error);
 }
 
@@ -311,6 +353,7 @@ gpu_image_copy_to_host (GpuStream *stream, GpuImage *image, void *host, const Gp
   if (!check_same_shape (&image->spec, host_spec, error))
     return false;
   Transfer transfer = {{&image->spec, image->data}, {host_spec, host}, GPU_COPY_TO_HOST, 0};
-  return gpu_images_submit (stream, &image, 1, NULL, 0, copy_planes, &transfer, error) &&
+  return wait_for_turn (stream, image, GPU_ACCESS_READ, error) &&
+         gpu_images_submit (stream, &image, 1, NULL, 0, copy_planes, &transfer, error) &&
          wait_for_submitted (stream, error);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Normalisation, per sample: three steps in single floats, each of which rounds.
+ * Normalisation, per sample: to 8 bits by three steps in single floats, each of which rounds; to a tensor's element by
+ * three in doubles, which are done once for each of the 256 values that a sample can have.
  */
 #pragma once
 
@@ -40,4 +41,37 @@ gpu_normalize_sample (GpuNormalizeChannel channel, uint8_t value)
   float scaled = centred * channel.factor;
 
   return gpu_round_to_byte (scaled + channel.shift);
+}
+
+typedef struct {
+  double base;
+  double factor;
+  double shift;
+} GpuNormalizeTensorChannel;
+
+/** @channel: for each channel of the tensor; @at: which channel of the picture, as GpuPixels has them, it is. */
+typedef struct {
+  GpuPixels src;
+  GpuPixels dst;
+  GpuNormalizeTensorChannel channel[GPU_PIXEL_CHANNELS];
+  uint32_t at[GPU_PIXEL_CHANNELS];
+  uint32_t width;
+  uint32_t height;
+} GpuNormalizeTensorArgs;
+
+/** The bits of the element of @size bytes that @value becomes. */
+GPU_PIXEL_FUNC uint32_t
+gpu_normalize_element (GpuNormalizeTensorChannel channel, uint32_t value, uint32_t size)
+{
+  double centred = (double)value - channel.base;
+  double scaled = centred * channel.factor;
+  double result = scaled + channel.shift;
+
+  if (size == 1) {
+    /* At 2^52 a double's last bit is worth 1. */
+    result = result > 0.0 ? result : 0.0;
+    result = result < 255.0 ? result : 255.0;
+    return (uint32_t)((result + 4503599627370496.0) - 4503599627370496.0);
+  }
+  return size == 2 ? gpu_half_from_double (result) : gpu_float_bits ((float)result);
 }

@@ -59,6 +59,47 @@ static const GpuKernel kernel = {
     .run = run,
 };
 
+GPU_OP_LOOP void
+look_up_elements (uint8_t *restrict dst, size_t dst_step, const uint8_t *src, size_t src_step, uint32_t n,
+                  const uint32_t *table, size_t size)
+{
+  for (uint32_t x = 0; x < n; x++)
+    memcpy (dst + x * dst_step, &table[src[x * src_step]], size);
+}
+
+static void
+run_tensor (const void *data, GpuExtent extent)
+{
+  const GpuNormalizeTensorArgs *args = data;
+  const uint32_t size = args->dst.size;
+
+  for (unsigned c = 0; c < args->dst.channels; c++) {
+    const unsigned from = args->at[c];
+    uint32_t table[256];
+
+    for (unsigned value = 0; value < 256; value++)
+      table[value] = gpu_normalize_element (args->channel[c], value, size);
+    for (uint32_t y = 0; y < args->height; y++) {
+      const uint8_t *src = args->src.data[from] + y * args->src.stride[from];
+      uint8_t *dst = args->dst.data[c] + y * args->dst.stride[c];
+
+      if (size == 1)
+        look_up_elements (dst, args->dst.step, src, args->src.step, args->width, table, 1);
+      else if (size == 2)
+        look_up_elements (dst, args->dst.step, src, args->src.step, args->width, table, 2);
+      else
+        look_up_elements (dst, args->dst.step, src, args->src.step, args->width, table, 4);
+    }
+  }
+}
+
+static const GpuKernel tensor_kernel = {
+    .name = "gpu_normalize_tensor",
+    .args_size = sizeof (GpuNormalizeTensorArgs),
+    .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+    .run = run_tensor,
+};
+
 static bool
 check_finite (const char *what, const char *channel, float value, GError **error)
 {
@@ -69,8 +110,9 @@ check_finite (const char *what, const char *channel, float value, GError **error
   return false;
 }
 
+/* What to multiply by; in double precision, which is what tensors get. */
 static bool
-init_channel (GpuNormalizeChannel *channel, const GpuNormalize *params, unsigned i, const char *name, GError **error)
+find_factor (const GpuNormalize *params, unsigned i, const char *name, double *result, GError **error)
 {
   double factor = params->scale[i];
 
@@ -97,16 +139,13 @@ init_channel (GpuNormalizeChannel *channel, const GpuNormalize *params, unsigned
                  name, factor);
     return false;
   }
-  *channel = (GpuNormalizeChannel){params->base[i], (float)factor, params->shift};
+  *result = factor;
   return true;
 }
 
 static bool
-init_channels (GpuNormalizeChannel *channels, const GpuNormalize *params, const GpuFormatInfo *info, GError **error)
+find_factors (const GpuNormalize *params, const GpuFormatInfo *info, double *factors, GError **error)
 {
-  static const char *const rgb[] = {"R", "G", "B", "A"}, *const yuv[] = {"Y", "U", "V"};
-  const char *const *names = info->channel[1] >= 0 ? rgb : yuv;
-
   if (!check_finite ("global scale", "", params->global_scale, error) ||
       !check_finite ("shift", "", params->shift, error) || !check_finite ("epsilon", "", params->epsilon, error))
     return false;
@@ -116,27 +155,21 @@ init_channels (GpuNormalizeChannel *channels, const GpuNormalize *params, const 
     return false;
   }
   for (unsigned i = 0; i < info->n_channels; i++)
-    if (!init_channel (&channels[i], params, i, names[i], error))
+    if (!find_factor (params, i, gpu_op_channel_name (info, i), &factors[i], error))
       return false;
   return true;
 }
 
 /* Which channel each byte of a plane's pixels belongs to. */
 static void
-set_plane_channels (GpuNormalizePlane *plane, const GpuNormalizeChannel *channels, const GpuFormatInfo *info,
-                    unsigned first)
+set_plane_channels (GpuNormalizePlane *plane, const GpuNormalize *params, const double *factors,
+                    const GpuFormatInfo *info, unsigned number)
 {
-  static const GpuNormalizeChannel padding = {0, 0, 255};
-
-  if (info->channel[0] < 0) {
-    for (unsigned i = 0; i < plane->bytes; i++)
-      plane->channel[i] = channels[first + i];
-    return;
-  }
   for (unsigned i = 0; i < plane->bytes; i++)
-    plane->channel[i] = padding;
+    plane->channel[i] = (GpuNormalizeChannel){0, 0, 255};
   for (unsigned i = 0; i < info->n_channels; i++)
-    plane->channel[info->channel[i]] = channels[i];
+    if (info->channel_plane[i] == number)
+      plane->channel[info->channel[i]] = (GpuNormalizeChannel){params->base[i], (float)factors[i], params->shift};
 }
 
 /* Threads in x that a row needs: one for each 16-byte line of the destination that it touches. */
@@ -148,22 +181,14 @@ row_threads (const GpuNormalizePlane *plane)
   return (uint32_t)((plane->row_bytes + (aligned ? 15 : 30)) / 16);
 }
 
-bool
-gpu_normalize (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuNormalize *params, GError **error)
+static bool
+normalize_picture (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuNormalize *params, const double *factors,
+                   GError **error)
 {
-  const GpuImageSpec *from = gpu_image_spec (src);
-  const GpuImageSpec *to = gpu_image_spec (dst);
+  const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
   const GpuFormatInfo *info = gpu_format_info (from->format);
-  GpuNormalizeChannel channels[GPU_MAX_CHANNELS];
   GpuExtent extent = {0, 0, 1};
   GpuNormalizeArgs args = {0};
-  unsigned first = 0;
-
-  if (!gpu_op_check ("Normalize", stream, src, dst, error) ||
-      !gpu_op_check_size ("Normalize", dst, from->width, from->height, error) ||
-      (!gpu_op_same_memory (src, dst) && !gpu_op_check_apart ("Normalize", src, dst, error)) ||
-      !init_channels (channels, params, info, error))
-    return false;
 
   for (unsigned i = 0; i < info->n_planes; i++) {
     GpuNormalizePlane *plane = &args.plane[i];
@@ -175,11 +200,90 @@ gpu_normalize (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuNormali
     plane->row_bytes = gpu_image_spec_row_bytes (from, i);
     plane->height = gpu_image_spec_plane_height (from, i);
     plane->bytes = info->plane[i].pixel_bytes;
-    set_plane_channels (plane, channels, info, first);
-    first += plane->bytes;
+    set_plane_channels (plane, params, factors, info, i);
     extent.x = MAX (extent.x, row_threads (plane));
     gpu_op_add_rows (&args.rows, i, plane->height, GPU_NORMALIZE_BLOCK_Y);
   }
   extent.y = gpu_op_extent_y (&args.rows, GPU_NORMALIZE_BLOCK_Y);
   return gpu_images_launch (stream, src, dst, &kernel, &args, extent, error);
+}
+
+static bool
+check_tensor (GpuImage *src, GpuImage *dst, const GpuNormalize *params, GError **error)
+{
+  const GpuFormatInfo *info = gpu_format_info (gpu_image_spec (src)->format);
+  const uint32_t channels = gpu_image_spec (dst)->channels;
+
+  if (info->is_yuv && info->n_channels > 1) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "Normalize makes no tensor of %s: convert it to an RGB format or GRAY8 first", info->name);
+    return false;
+  }
+  if (channels != info->n_channels && !(info->has_alpha && channels == 3)) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "Normalize makes a tensor of %u channels of %s, not of %u%s",
+                 info->n_channels, info->name, channels, info->has_alpha ? ", or of 3 without the alpha channel" : "");
+    return false;
+  }
+  if ((unsigned)params->order > GPU_CHANNEL_ORDER_STORED) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "There is no channel order number %d: use one of GpuChannelOrder",
+                 (int)params->order);
+    return false;
+  }
+  return gpu_op_check_elements ("Normalize", dst, error);
+}
+
+/* Where channel @c of a picture comes among the first @n in memory. */
+static unsigned
+stored_position (const GpuFormatInfo *info, unsigned c, unsigned n)
+{
+  unsigned position = 0;
+
+  for (unsigned i = 0; i < n; i++)
+    position += info->channel_plane[i] < info->channel_plane[c] ||
+                (info->channel_plane[i] == info->channel_plane[c] && info->channel[i] < info->channel[c]);
+  return position;
+}
+
+static bool
+normalize_tensor (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuNormalize *params, const double *factors,
+                  GError **error)
+{
+  const GpuImageSpec *spec = gpu_image_spec (src);
+  const GpuFormatInfo *info = gpu_format_info (spec->format);
+  GpuNormalizeTensorArgs args = {
+      .src = gpu_op_pixels (src), .dst = gpu_op_pixels (dst), .width = spec->width, .height = spec->height};
+
+  for (unsigned c = 0; c < args.dst.channels; c++) {
+    const unsigned to = params->order == GPU_CHANNEL_ORDER_STORED ? stored_position (info, c, args.dst.channels) : c;
+
+    args.at[to] = c;
+    args.channel[to] = (GpuNormalizeTensorChannel){params->base[c], factors[c], params->shift};
+  }
+  return gpu_images_launch (stream, src, dst, &tensor_kernel, &args, gpu_op_quad_extent (spec->width, spec->height),
+                            error);
+}
+
+bool
+gpu_normalize (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuNormalize *params, GError **error)
+{
+  const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
+  const GpuFormatInfo *info = gpu_format_info (from->format);
+  const bool tensor = gpu_format_info (to->format)->is_tensor;
+  double factors[GPU_MAX_CHANNELS];
+
+  if (tensor ? !gpu_op_check_devices ("Normalize", stream, src, dst, error) ||
+                   !gpu_op_check_picture ("Normalize", src, error)
+             : !gpu_op_check ("Normalize", stream, src, dst, error))
+    return false;
+  if (info->bits != 8) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "Normalize works on samples of 8 bits, not on %s: convert it to another format first", info->name);
+    return false;
+  }
+  if (!gpu_op_check_size ("Normalize", dst, from->width, from->height, error) ||
+      (!gpu_op_same_memory (src, dst) && !gpu_op_check_apart ("Normalize", src, dst, error)) ||
+      (tensor && !check_tensor (src, dst, params, error)) || !find_factors (params, info, factors, error))
+    return false;
+  return tensor ? normalize_tensor (stream, src, dst, params, factors, error)
+                : normalize_picture (stream, src, dst, params, factors, error);
 }

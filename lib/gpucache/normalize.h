@@ -10,6 +10,18 @@
 G_BEGIN_DECLS
 
 /**
+ * GpuChannelOrder:
+ * @GPU_CHANNEL_ORDER_RGB: R, G, B, A
+ * @GPU_CHANNEL_ORDER_STORED: as they lie in the picture's memory: B, G, R for BGR and BGRx, G, B, R for GBR
+ *
+ * The order of channels in a tensor.
+ */
+typedef enum {
+  GPU_CHANNEL_ORDER_RGB,
+  GPU_CHANNEL_ORDER_STORED,
+} GpuChannelOrder;
+
+/**
  * GpuNormalize:
  * @base: subtracted from each channel (its mean), in the order R, G, B, A (Y, U, V for YUV formats)
  * @scale: what each channel is multiplied by; with @scale_is_stddev, its standard deviation
@@ -17,12 +29,17 @@ G_BEGIN_DECLS
  * @shift: added to all channels
  * @scale_is_stddev: the channel's factor is 1 / sqrt (scale * scale + epsilon)
  * @epsilon: see there; at least 0
+ * @order: of the channels, where the destination is a tensor; the parameters' order stays R, G, B, A
  *
- * out = (in - base) * factor * global_scale + shift, rounded to nearest, ties to even, and saturated to 0 .. 255.
- * Padding bytes (the x of RGBx) become 255.
+ * out = (in - base) * factor * global_scale + shift.
  *
- * Each step is done in single precision, with factor * global_scale as one number, so that every device gives the same
- * bytes. Entries of channels that the format lacks are not looked at.
+ * To a picture it is rounded to nearest, ties to even, and saturated to 0 .. 255. Each step is done in single
+ * precision, with factor * global_scale as one number. Padding bytes (the x of RGBx) become 255.
+ *
+ * To a tensor it is done in double precision and rounded once, to nearest, ties to even: a float is within half a unit
+ * of its last place of what these parameters give, and so is a half; 8 bits saturate.
+ *
+ * Every device gives the same bytes. Entries of channels that the format lacks are not looked at.
  */
 typedef struct {
   float base[GPU_MAX_CHANNELS];
@@ -31,15 +48,19 @@ typedef struct {
   float shift;
   bool scale_is_stddev;
   float epsilon;
+  GpuChannelOrder order;
 } GpuNormalize;
 
-/** base 0, scale 1, global_scale 1, shift 0: changes nothing. */
+/** base 0, scale 1, global_scale 1, shift 0, order R, G, B, A: changes nothing. */
 GPU_API void gpu_normalize_init (GpuNormalize *params);
 
 /**
  * gpu_normalize:
+ * @src: a picture of 8-bit samples
+ * @dst: a picture of the same format and size, which may be @src; or, if @src is of an RGB format or GRAY8, a tensor of
+ *   the same size with its channels, or with 3 for a picture that has an alpha channel, which is then left out
  *
- * Both images have the same format and size; they may be the same image.
+ * No host wait.
  *
  * Returns: false if @error is set: for a NaN or infinity, a negative epsilon, or a standard deviation of zero without
  * an epsilon

@@ -21,12 +21,30 @@ check_device (const char *name, const char *what, GpuStream *stream, GpuImage *i
 }
 
 bool
+gpu_op_check_devices (const char *name, GpuStream *stream, GpuImage *src, GpuImage *dst, GError **error)
+{
+  return check_device (name, "source", stream, src, error) && check_device (name, "destination", stream, dst, error);
+}
+
+bool
+gpu_op_check_picture (const char *name, GpuImage *src, GError **error)
+{
+  const GpuFormatInfo *info = gpu_format_info (gpu_image_spec (src)->format);
+
+  if (!info->is_tensor)
+    return true;
+  g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+               "%s works on pictures, not on a %s: apply it before the picture becomes a tensor", name, info->name);
+  return false;
+}
+
+bool
 gpu_op_check (const char *name, GpuStream *stream, GpuImage *src, GpuImage *dst, GError **error)
 {
   GpuFormat from = gpu_image_spec (src)->format;
   GpuFormat to = gpu_image_spec (dst)->format;
 
-  if (!check_device (name, "source", stream, src, error) || !check_device (name, "destination", stream, dst, error))
+  if (!gpu_op_check_devices (name, stream, src, dst, error) || !gpu_op_check_picture (name, src, error))
     return false;
   if (from != to) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
@@ -116,12 +134,106 @@ gpu_op_same_memory (GpuImage *src, GpuImage *dst)
   const GpuImageSpec *a = gpu_image_spec (src);
   const GpuImageSpec *b = gpu_image_spec (dst);
 
-  if (a->format != b->format || a->width != b->width || a->height != b->height)
+  if (a->format != b->format || a->width != b->width || a->height != b->height || a->channels != b->channels)
     return false;
   for (unsigned i = 0; i < gpu_format_info (a->format)->n_planes; i++)
     if (gpu_op_plane (src, i) != gpu_op_plane (dst, i) || a->stride[i] != b->stride[i])
       return false;
   return true;
+}
+
+static void
+set_tensor (GpuPixels *pixels, GpuImage *image, const GpuFormatInfo *info)
+{
+  const GpuImageSpec *spec = gpu_image_spec (image);
+  bool planar = info->layout == GPU_LAYOUT_CHW;
+
+  pixels->channels = spec->channels;
+  pixels->group = planar ? 1 : spec->channels;
+  for (unsigned c = 0; c < spec->channels; c++) {
+    pixels->data[c] =
+        gpu_op_plane (image, 0) + c * (planar ? spec->height * spec->stride[0] : gpu_element_bytes (info->element));
+    pixels->stride[c] = spec->stride[0];
+    pixels->at[c] = planar ? 0 : c;
+  }
+}
+
+static void
+set_picture (GpuPixels *pixels, GpuImage *image, const GpuFormatInfo *info)
+{
+  const GpuImageSpec *spec = gpu_image_spec (image);
+
+  pixels->channels = info->n_channels;
+  pixels->group = info->plane[0].pixel_bytes / pixels->size;
+  for (unsigned c = 0; c < info->n_channels; c++) {
+    unsigned plane = info->channel_plane[c];
+
+    pixels->data[c] = gpu_op_plane (image, plane) + info->channel[c];
+    pixels->stride[c] = spec->stride[plane];
+    pixels->at[c] = (uint32_t)info->channel[c] / pixels->size;
+  }
+}
+
+GpuPixels
+gpu_op_pixels (GpuImage *image)
+{
+  const GpuFormatInfo *info = gpu_format_info (gpu_image_spec (image)->format);
+  GpuPixels pixels = {.size = (info->bits + 7u) / 8};
+  uintptr_t misaligned = 0;
+
+  if (info->is_tensor)
+    set_tensor (&pixels, image, info);
+  else
+    set_picture (&pixels, image, info);
+  pixels.step = pixels.group * pixels.size;
+  for (unsigned c = 0; c < pixels.channels; c++)
+    misaligned |= ((uintptr_t)pixels.data[c] - (size_t)pixels.at[c] * pixels.size) | pixels.stride[c];
+  pixels.vector = !(misaligned & (pixels.group == 1 ? 4 * pixels.size - 1 : 15));
+  return pixels;
+}
+
+bool
+gpu_op_check_elements (const char *name, GpuImage *image, GError **error)
+{
+  const GpuImageSpec *spec = gpu_image_spec (image);
+  const GpuFormatInfo *info = gpu_format_info (spec->format);
+  const size_t size = (info->bits + 7u) / 8;
+
+  for (unsigned i = 0; i < info->n_planes; i++)
+    if ((uintptr_t)gpu_op_plane (image, i) % size || spec->stride[i] % size) {
+      g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                   "%s needs the address and stride of a %s at multiples of %zu bytes, not %p and %zu", name,
+                   info->name, size, (void *)gpu_op_plane (image, i), spec->stride[i]);
+      return false;
+    }
+  return true;
+}
+
+GpuExtent
+gpu_op_quad_extent (uint32_t width, uint64_t rows)
+{
+  return (GpuExtent){(width - 1) / 4 + 1, (uint32_t)MIN (rows, (uint64_t)MAX_GRID_Y * GPU_OP_QUAD_BLOCK_Y), 1};
+}
+
+const char *
+gpu_op_channel_name (const GpuFormatInfo *info, unsigned channel)
+{
+  static const char *const rgb[] = {"R", "G", "B", "A"}, *const yuv[] = {"Y", "U", "V", "A"};
+
+  return info->is_yuv ? yuv[channel] : rgb[channel];
+}
+
+GpuImage *
+gpu_op_scratch (GpuStream *stream, GpuMemoryKind kind, size_t size, GError **error)
+{
+  /* A picture of one byte a pixel, whose width has to fit. */
+  const size_t row = 65536;
+  uint32_t width = (uint32_t)MIN (MAX (size, 1), row), height = (uint32_t)MAX ((size + row - 1) / row, 1);
+  GpuImageSpec spec;
+
+  if (!gpu_image_spec_init (&spec, GPU_FORMAT_GRAY8, width, height, 0, error))
+    return NULL;
+  return gpu_image_acquire (gpu_stream_device (stream), &spec, kind, stream, GPU_ACQUIRE_DEFAULT, error);
 }
 
 void

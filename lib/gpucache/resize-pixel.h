@@ -5,6 +5,9 @@
  * Sample i of a destination of n lies at (i + 1/2) * m / n - 1/2 in a source of m. Nearest takes sample
  * floor ((i + 1/2) * m / n). Bilinear rounds the position to 1/4096, halves up, and clamps it to 0 .. m - 1; the four
  * samples around it are weighted without further rounding, and the sum of weight 4096 * 4096 is rounded, halves up.
+ *
+ * Filters with weights from a table work as Pillow's: rows first, then columns, each sum rounded, halves up, to a
+ * sample's bits. Weights have 30 bits less those of a sample, so that a sum fits.
  */
 #pragma once
 
@@ -15,6 +18,9 @@
 
 /** Pixels of a row that one thread of the GPU makes. */
 #define GPU_RESIZE_PIXELS 4
+
+/** Rows of one pixel that one thread makes, when filtering rows. */
+#define GPU_RESIZE_ROWS 4
 
 #define GPU_RESIZE_BITS 12
 #define GPU_RESIZE_ONE (1u << GPU_RESIZE_BITS)
@@ -32,6 +38,18 @@ typedef struct {
   uint64_t reciprocal;
 } GpuResizeAxis;
 
+/**
+ * GpuResizePlane:
+ * @src: the first sample of the part that is scaled
+ * @dst: the plane's first sample
+ * @x, @y: from part to part
+ * @left, @top: where the destination's part begins
+ * @width, @height: of the destination's plane
+ * @border: the pixel around the part
+ * @bytes: of a pixel
+ * @wide: whether samples have 16 bits, of which the upper 10 count
+ * @aligned: each pixel of the source, and each fourth one of the destination, is where a vector can be
+ */
 typedef struct {
   const uint8_t *src;
   uint8_t *dst;
@@ -39,8 +57,14 @@ typedef struct {
   uint64_t dst_stride;
   GpuResizeAxis x;
   GpuResizeAxis y;
+  uint32_t left;
+  uint32_t top;
+  uint32_t width;
+  uint32_t height;
+  uint32_t border;
   uint32_t bytes;
-  uint32_t aligned; /* each pixel of the source, and each fourth one of the destination, is where a vector can be */
+  uint32_t wide;
+  uint32_t aligned;
 } GpuResizePlane;
 
 typedef struct {
@@ -112,4 +136,97 @@ gpu_resize_mix_rows (uint32_t a, uint32_t b, uint32_t weight)
 {
   return (uint8_t)((a * (GPU_RESIZE_ONE - weight) + b * weight + (1u << (2 * GPU_RESIZE_BITS - 1))) >>
                    (2 * GPU_RESIZE_BITS));
+}
+
+/** The same for samples of 16 bits, in 10 bits and back. */
+GPU_PIXEL_FUNC uint32_t
+gpu_resize_mix_wide (uint32_t a, uint32_t b, uint32_t weight)
+{
+  return (a >> 6) * (GPU_RESIZE_ONE - weight) + (b >> 6) * weight;
+}
+
+GPU_PIXEL_FUNC uint32_t
+gpu_resize_mix_rows_wide (uint32_t a, uint32_t b, uint32_t weight)
+{
+  const uint64_t sum = (uint64_t)a * (GPU_RESIZE_ONE - weight) + (uint64_t)b * weight;
+
+  return (uint32_t)((sum + (1u << (2 * GPU_RESIZE_BITS - 1))) >> (2 * GPU_RESIZE_BITS)) << 6;
+}
+
+/**
+ * GpuFilterPlane:
+ * @src, @dst: first samples; between the two passes lies a picture of pixels of @mid_bytes
+ * @table: for each sample of the destination in the pass' direction @taps + 2 numbers: the first sample of the source,
+ *   how many, their weights
+ * @width, @height: what the pass makes: of rows, the part's width and the rows that the next pass needs; of columns,
+ * the destination's plane
+ * @left, @top, @part_width, @part_height: of columns: the part of the plane; the rest is @border
+ * @first: the source's row that is the first one: of rows, the one to begin with; of columns, the one in @src
+ * @bytes: of a pixel of a picture, and @mid_bytes: of the one between: 4 instead of 3
+ * @alpha: the byte of alpha in a pixel that is multiplied by it; 4 if none is
+ */
+typedef struct {
+  const uint8_t *src;
+  uint8_t *dst;
+  const int32_t *table;
+  uint64_t src_stride;
+  uint64_t dst_stride;
+  uint32_t taps;
+  uint32_t width;
+  uint32_t height;
+  uint32_t left;
+  uint32_t top;
+  uint32_t part_width;
+  uint32_t part_height;
+  uint32_t first;
+  uint32_t border;
+  uint32_t bytes;
+  uint32_t mid_bytes;
+  uint32_t wide;
+  uint32_t alpha;
+  uint32_t aligned;
+} GpuFilterPlane;
+
+typedef struct {
+  GpuFilterPlane plane[GPU_PIXEL_PLANES];
+  GpuPixelRows rows;
+} GpuFilterArgs;
+
+/** Bits of fraction that weights have. */
+GPU_PIXEL_FUNC int
+gpu_filter_bits (uint32_t wide)
+{
+  return wide ? 20 : 22;
+}
+
+/** From a weighted sum to a sample of 8 or 10 bits. */
+GPU_PIXEL_FUNC uint32_t
+gpu_filter_round (int32_t sum, uint32_t wide)
+{
+  const int bits = gpu_filter_bits (wide);
+  const int32_t max = wide ? 1023 : 255;
+  const int32_t value = (sum + (1 << (bits - 1))) >> bits;
+
+  return (uint32_t)(value < 0 ? 0 : value > max ? max : value);
+}
+
+/** @value * @alpha / 255, rounded. */
+GPU_PIXEL_FUNC uint32_t
+gpu_filter_premultiply (uint32_t value, uint32_t alpha)
+{
+  const uint32_t product = value * alpha + 128;
+
+  return ((product >> 8) + product) >> 8;
+}
+
+/** The other way, as Pillow does it: rounded down. */
+GPU_PIXEL_FUNC uint32_t
+gpu_filter_unpremultiply (uint32_t value, uint32_t alpha)
+{
+  uint32_t straight;
+
+  if (alpha == 0 || alpha == 255)
+    return value;
+  straight = 255 * value / alpha;
+  return straight > 255 ? 255 : straight;
 }

@@ -1,140 +1,185 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Scaling: arguments, checks, and the work on the CPU device.
+ * Scaling: arguments, checks, and the tables of weights that a GpuResizer keeps. The work on the CPU device is in
+ * resize-cpu.c.
  */
 #include "resize.h"
 
 #include "op-priv.h"
 #include "resize-pixel.h"
+#include "resize-priv.h"
 
-/* Pictures are done in strips of so many columns, so that what is kept of a row has a fixed size. */
-#define STRIP 1024u
+#include <math.h>
 
-GPU_OP_LOOP void
-pick_row (uint8_t *restrict dst, const uint8_t *src, const uint32_t *restrict columns, size_t width, size_t bytes)
-{
-  for (size_t x = 0; x < width; x++)
-    memcpy (dst + x * bytes, src + columns[x] * bytes, bytes);
-}
-
-GPU_OP_LOOP void
-mix_row (uint32_t *restrict mixed, const uint8_t *src, const GpuResizeTap *restrict taps, size_t width, size_t bytes)
-{
-  for (size_t x = 0; x < width; x++) {
-    const uint8_t *a = src + taps[x].i0 * bytes;
-    const uint8_t *b = src + taps[x].i1 * bytes;
-
-    for (size_t c = 0; c < bytes; c++)
-      mixed[x * bytes + c] = gpu_resize_mix (a[c], b[c], taps[x].weight);
-  }
-}
-
-static void
-nearest_strip (const GpuResizePlane *plane, uint32_t x0, uint32_t width)
-{
-  uint32_t columns[STRIP];
-  uint32_t last = UINT32_MAX;
-
-  for (uint32_t x = 0; x < width; x++)
-    columns[x] = gpu_resize_nearest (&plane->x, x0 + x);
-
-  for (uint32_t y = 0; y < plane->y.dst; y++) {
-    uint32_t row = gpu_resize_nearest (&plane->y, y);
-    const uint8_t *src = plane->src + row * plane->src_stride;
-    uint8_t *dst = plane->dst + y * plane->dst_stride + (size_t)x0 * plane->bytes;
-
-    if (row == last)
-      memcpy (dst, dst - plane->dst_stride, (size_t)width * plane->bytes);
-    else if (plane->bytes == 1)
-      pick_row (dst, src, columns, width, 1);
-    else if (plane->bytes == 2)
-      pick_row (dst, src, columns, width, 2);
-    else if (plane->bytes == 3)
-      pick_row (dst, src, columns, width, 3);
-    else
-      pick_row (dst, src, columns, width, 4);
-    last = row;
-  }
-}
-
-/* The part of the source's rows that a strip needs, mixed in x. Neighbours differ in their lowest bit, so the two rows
- * that one of the destination lies between are kept apart, and often serve the next one. */
+/* What the tables of one plane depend on. */
 typedef struct {
-  GpuResizeTap taps[STRIP];
-  uint32_t mixed[2][STRIP * 4];
-  uint32_t row[2];
-} Strip;
+  GpuFilterAxis axis[2]; /* across, down */
+  uint32_t taps[2];
+  size_t table[2];     /* where they begin, in numbers */
+  uint32_t first, end; /* the source's rows that any weight is for */
+} PlanePlan;
 
-static const uint32_t *
-mixed_row (Strip *strip, const GpuResizePlane *plane, uint32_t width, uint32_t row)
+/* What they all depend on; compared as bytes. */
+typedef struct {
+  GpuDevice *device;
+  GpuFormat format;
+  uint32_t src_width, src_height;
+  GpuResizeBox src;
+  GpuResizeRectangle dst;
+  uint32_t filter;
+  uint32_t antialias;
+} Key;
+
+struct GpuResizer {
+  Key key;
+  PlanePlan plane[GPU_MAX_PLANES];
+  GpuImage *table; /* on the device; holds it */
+};
+
+GpuResizer *
+gpu_resizer_new (void)
 {
-  const uint8_t *src = plane->src + row * plane->src_stride;
-  uint32_t *mixed = strip->mixed[row & 1];
-
-  if (strip->row[row & 1] == row)
-    return mixed;
-  strip->row[row & 1] = row;
-  if (plane->bytes == 1)
-    mix_row (mixed, src, strip->taps, width, 1);
-  else if (plane->bytes == 2)
-    mix_row (mixed, src, strip->taps, width, 2);
-  else if (plane->bytes == 3)
-    mix_row (mixed, src, strip->taps, width, 3);
-  else
-    mix_row (mixed, src, strip->taps, width, 4);
-  return mixed;
+  return g_new0 (GpuResizer, 1);
 }
 
-static void
-bilinear_strip (const GpuResizePlane *plane, uint32_t x0, uint32_t width)
+void
+gpu_resizer_free (GpuResizer *resizer)
 {
-  size_t n = (size_t)width * plane->bytes;
-  Strip strip;
+  if (!resizer)
+    return;
+  gpu_image_unref (resizer->table);
+  g_free (resizer);
+}
 
-  strip.row[0] = strip.row[1] = UINT32_MAX;
-  for (uint32_t x = 0; x < width; x++)
-    strip.taps[x] = gpu_resize_linear (&plane->x, x0 + x);
+/* Arguments that leave a choice, made definite. */
 
-  for (uint32_t y = 0; y < plane->y.dst; y++) {
-    GpuResizeTap tap = gpu_resize_linear (&plane->y, y);
-    const uint32_t *a = mixed_row (&strip, plane, width, tap.i0);
-    const uint32_t *b = mixed_row (&strip, plane, width, tap.i1);
-    uint8_t *restrict dst = plane->dst + y * plane->dst_stride + (size_t)x0 * plane->bytes;
-
-    for (size_t i = 0; i < n; i++)
-      dst[i] = gpu_resize_mix_rows (a[i], b[i], tap.weight);
+static bool
+check_box (const GpuImageSpec *spec, const GpuResize *params, bool whole_pixels, GpuResizeBox *box, GError **error)
+{
+  *box = params->src;
+  if (box->x == 0 && box->y == 0 && box->width == 0 && box->height == 0)
+    *box = (GpuResizeBox){0, 0, spec->width, spec->height};
+  /* NaN is not inside either. */
+  if (!(box->x >= 0 && box->y >= 0 && box->width > 0 && box->height > 0 && box->x + box->width <= spec->width &&
+        box->y + box->height <= spec->height)) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "Resize cannot take %gx%g pixels at %g,%g of a source of %ux%u: use a rectangle inside it", box->width,
+                 box->height, box->x, box->y, spec->width, spec->height);
+    return false;
   }
+  if (whole_pixels && (box->x != floor (box->x) || box->y != floor (box->y) || box->width != floor (box->width) ||
+                       box->height != floor (box->height))) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "Resize takes whole pixels only without antialiasing, not %gx%g at %g,%g: round them, or use another "
+                 "filter",
+                 box->width, box->height, box->x, box->y);
+    return false;
+  }
+  return true;
 }
 
-static void
-run_nearest (const void *data, GpuExtent extent)
+static bool
+is_edge_allowed (uint32_t edge, uint32_t size, unsigned shift)
 {
-  const GpuResizeArgs *args = data;
-
-  for (unsigned i = 0; i < GPU_PIXEL_PLANES && args->plane[i].src; i++)
-    for (uint32_t x = 0; x < args->plane[i].x.dst; x += MIN (STRIP, args->plane[i].x.dst - x))
-      nearest_strip (&args->plane[i], x, MIN (STRIP, args->plane[i].x.dst - x));
+  return edge == size || !(edge & ((1u << shift) - 1));
 }
 
-static void
-run_bilinear (const void *data, GpuExtent extent)
+static bool
+check_rectangle (const GpuImageSpec *spec, const GpuResize *params, GpuResizeRectangle *part, GError **error)
 {
-  const GpuResizeArgs *args = data;
+  const GpuFormatInfo *info = gpu_format_info (spec->format);
 
-  for (unsigned i = 0; i < GPU_PIXEL_PLANES && args->plane[i].src; i++)
-    for (uint32_t x = 0; x < args->plane[i].x.dst; x += MIN (STRIP, args->plane[i].x.dst - x))
-      bilinear_strip (&args->plane[i], x, MIN (STRIP, args->plane[i].x.dst - x));
+  *part = params->dst;
+  if (part->x == 0 && part->y == 0 && part->width == 0 && part->height == 0)
+    *part = (GpuResizeRectangle){0, 0, spec->width, spec->height};
+  if (part->width == 0 || part->height == 0 || (uint64_t)part->x + part->width > spec->width ||
+      (uint64_t)part->y + part->height > spec->height) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "Resize cannot write %ux%u pixels at %u,%u to a destination of %ux%u: use a rectangle inside it",
+                 part->width, part->height, part->x, part->y, spec->width, spec->height);
+    return false;
+  }
+  for (unsigned i = 0; i < info->n_planes; i++) {
+    const unsigned w_shift = info->plane[i].w_shift, h_shift = info->plane[i].h_shift;
+
+    if (part->x & ((1u << w_shift) - 1) || part->y & ((1u << h_shift) - 1) ||
+        !is_edge_allowed (part->x + part->width, spec->width, w_shift) ||
+        !is_edge_allowed (part->y + part->height, spec->height, h_shift)) {
+      g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                   "A part of %s cannot be %ux%u pixels at %u,%u, with an edge between two chroma samples: use even "
+                   "numbers",
+                   info->name, part->width, part->height, part->x, part->y);
+      return false;
+    }
+  }
+  return true;
 }
 
-static const GpuKernel kernels[] = {
-    [GPU_RESIZE_NEAREST] = {.name = "gpu_resize_nearest_rows",
-                            .args_size = sizeof (GpuResizeArgs),
-                            .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
-                            .run = run_nearest},
-    [GPU_RESIZE_BILINEAR] = {.name = "gpu_resize_bilinear_rows",
-                             .args_size = sizeof (GpuResizeArgs),
-                             .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
-                             .run = run_bilinear},
+/* The destination's part in samples of a plane. */
+static GpuResizeRectangle
+plane_part (const GpuImageSpec *spec, const GpuResizeRectangle *part, unsigned plane)
+{
+  const GpuPlaneInfo *info = &gpu_format_info (spec->format)->plane[plane];
+  const uint32_t right = (part->x + part->width - 1) >> info->w_shift;
+  const uint32_t bottom = (part->y + part->height - 1) >> info->h_shift;
+  const uint32_t x = part->x >> info->w_shift, y = part->y >> info->h_shift;
+
+  return (GpuResizeRectangle){x, y, right - x + 1, bottom - y + 1};
+}
+
+/* One side of the source's part in samples of a plane. Its far edge goes with the image's, which odd sizes round up. */
+static GpuFilterAxis
+plane_axis (double from, double size, uint32_t image, uint32_t plane, unsigned shift, uint32_t out)
+{
+  const double to = from + size >= image ? plane : (from + size) / (1 << shift);
+
+  return (GpuFilterAxis){.in = plane, .out = out, .from = from / (1 << shift), .to = to};
+}
+
+/* The pixel of a plane in the border's colour. */
+static uint32_t
+border_pixel (const GpuFormatInfo *info, unsigned plane, const uint8_t *border)
+{
+  uint8_t bytes[4] = {0};
+  uint32_t pixel;
+
+  memset (bytes, 255, info->plane[plane].pixel_bytes);
+  for (unsigned c = 0; c < info->n_channels; c++) {
+    if (info->channel_plane[c] != plane)
+      continue;
+    /* Of 16 bits the upper 10 count: four times the value of 8 bits. */
+    if (info->bits > 8)
+      bytes[info->channel[c]] = 0;
+    bytes[info->channel[c] + (info->bits > 8)] = border[c];
+  }
+  memcpy (&pixel, bytes, sizeof pixel);
+  return pixel;
+}
+
+/* Pixels of 3 bytes are read as bytes and written as words; others are read and written whole. */
+static bool
+is_aligned (const void *src, uint64_t src_stride, const void *dst, uint64_t dst_stride, uint32_t bytes)
+{
+  const uintptr_t src_mask = bytes == 3 ? 0 : bytes - 1;
+  const uintptr_t dst_mask = bytes == 3 ? 3 : GPU_RESIZE_PIXELS * bytes - 1;
+
+  return !(((uintptr_t)src | src_stride) & src_mask) && !(((uintptr_t)dst | dst_stride) & dst_mask);
+}
+
+/* Nearest, and bilinear without antialias: one launch. */
+
+static const GpuKernel nearest_kernel = {
+    .name = "gpu_resize_nearest_rows",
+    .args_size = sizeof (GpuResizeArgs),
+    .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
+    .run = gpu_resize_run_nearest,
+};
+
+static const GpuKernel bilinear_kernel = {
+    .name = "gpu_resize_bilinear_rows",
+    .args_size = sizeof (GpuResizeArgs),
+    .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
+    .run = gpu_resize_run_bilinear,
 };
 
 static GpuResizeAxis
@@ -152,47 +197,308 @@ resize_axis (uint32_t src, uint32_t dst)
   return axis;
 }
 
-/* Pixels of 3 bytes are read as bytes and written as words; others are read and written whole. */
 static bool
-is_aligned (const GpuResizePlane *plane)
+resize_directly (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuResize *params, const GpuResizeBox *box,
+                 const GpuResizeRectangle *part, bool nearest, GError **error)
 {
-  size_t src = plane->bytes == 3 ? 1 : plane->bytes;
-  size_t dst = plane->bytes == 3 ? 4 : GPU_RESIZE_PIXELS * plane->bytes;
+  const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
+  const GpuFormatInfo *info = gpu_format_info (from->format);
+  GpuExtent extent = {0, 0, 1};
+  GpuResizeArgs args = {0};
 
-  return !(((uintptr_t)plane->src | plane->src_stride) & (src - 1)) &&
-         !(((uintptr_t)plane->dst | plane->dst_stride) & (dst - 1));
+  for (unsigned i = 0; i < info->n_planes; i++) {
+    const GpuPlaneInfo *shape = &info->plane[i];
+    const GpuResizeRectangle rectangle = plane_part (to, part, i);
+    const GpuFilterAxis across = plane_axis (box->x, box->width, from->width, gpu_image_spec_plane_width (from, i),
+                                             shape->w_shift, rectangle.width);
+    const GpuFilterAxis down = plane_axis (box->y, box->height, from->height, gpu_image_spec_plane_height (from, i),
+                                           shape->h_shift, rectangle.height);
+    const uint32_t x = (uint32_t)across.from, y = (uint32_t)down.from;
+    GpuResizePlane *plane = &args.plane[i];
+
+    plane->src = gpu_op_plane (src, i) + y * from->stride[i] + (size_t)x * shape->pixel_bytes;
+    plane->dst = gpu_op_plane (dst, i);
+    plane->src_stride = from->stride[i];
+    plane->dst_stride = to->stride[i];
+    plane->x = resize_axis ((uint32_t)ceil (across.to) - x, rectangle.width);
+    plane->y = resize_axis ((uint32_t)ceil (down.to) - y, rectangle.height);
+    plane->left = rectangle.x;
+    plane->top = rectangle.y;
+    plane->width = gpu_image_spec_plane_width (to, i);
+    plane->height = gpu_image_spec_plane_height (to, i);
+    plane->border = border_pixel (info, i, params->border);
+    plane->bytes = shape->pixel_bytes;
+    plane->wide = info->bits > 8;
+    plane->aligned = is_aligned (plane->src, plane->src_stride, plane->dst, plane->dst_stride, plane->bytes);
+    extent.x = MAX (extent.x, (plane->width - 1) / GPU_RESIZE_PIXELS + 1);
+    gpu_op_add_rows (&args.rows, i, plane->height, GPU_RESIZE_BLOCK_Y);
+  }
+  extent.y = gpu_op_extent_y (&args.rows, GPU_RESIZE_BLOCK_Y);
+  return gpu_images_launch (stream, src, dst, nearest ? &nearest_kernel : &bilinear_kernel, &args, extent, error);
+}
+
+/* Filters: weights from a table, two launches. */
+
+static const GpuKernel rows_kernel = {
+    .name = "gpu_resize_filter_rows",
+    .args_size = sizeof (GpuFilterArgs),
+    .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
+    .run = gpu_resize_run_filter_rows,
+};
+
+static const GpuKernel columns_kernel = {
+    .name = "gpu_resize_filter_columns",
+    .args_size = sizeof (GpuFilterArgs),
+    .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
+    .run = gpu_resize_run_filter_columns,
+};
+
+/* Whether two planes' tables in one direction are the same. */
+static bool
+is_same_axis (const GpuFilterAxis *a, const GpuFilterAxis *b)
+{
+  return a->in == b->in && a->out == b->out && a->from == b->from && a->to == b->to;
+}
+
+/* Where the tables go. Returns: numbers in all. */
+static size_t
+plan_tables (PlanePlan *plans, const Key *key, const GpuImageSpec *from, const GpuImageSpec *to)
+{
+  const GpuFormatInfo *info = gpu_format_info (from->format);
+  size_t n = 0;
+
+  for (unsigned i = 0; i < info->n_planes; i++) {
+    const GpuResizeRectangle part = plane_part (to, &key->dst, i);
+    PlanePlan *plan = &plans[i];
+
+    plan->axis[0] = plane_axis (key->src.x, key->src.width, from->width, gpu_image_spec_plane_width (from, i),
+                                info->plane[i].w_shift, part.width);
+    plan->axis[1] = plane_axis (key->src.y, key->src.height, from->height, gpu_image_spec_plane_height (from, i),
+                                info->plane[i].h_shift, part.height);
+    for (unsigned d = 0; d < 2; d++) {
+      plan->taps[d] = gpu_filter_taps (&plan->axis[d], (GpuResizeFilter)key->filter, key->antialias);
+      if (i && is_same_axis (&plan->axis[d], &plan[-1].axis[d])) {
+        plan->table[d] = plan[-1].table[d];
+      } else {
+        plan->table[d] = n;
+        n += (size_t)plan->axis[d].out * (plan->taps[d] + 2);
+      }
+    }
+  }
+  return n;
+}
+
+static void
+make_tables (PlanePlan *plans, const Key *key, int32_t *table)
+{
+  const GpuFormatInfo *info = gpu_format_info (key->format);
+
+  for (unsigned i = 0; i < info->n_planes; i++)
+    for (unsigned d = 0; d < 2; d++) {
+      PlanePlan *plan = &plans[i];
+      uint32_t first, end;
+
+      /* Those shared with the plane before are there, and so is what was found then. */
+      if (i && plan->table[d] == plan[-1].table[d]) {
+        first = plan[-1].first;
+        end = plan[-1].end;
+      } else {
+        gpu_filter_make_table (&plan->axis[d], (GpuResizeFilter)key->filter, key->antialias, plan->taps[d],
+                               gpu_filter_bits (info->bits > 8), table + plan->table[d], &first, &end);
+      }
+      if (d == 1) {
+        plan->first = first;
+        plan->end = end;
+      }
+    }
+}
+
+/* Makes the tables for @key, unless they are those that are there: in pinned memory, which is then copied in stream
+ * order. */
+static bool
+prepare (GpuResizer *self, GpuStream *stream, const Key *key, const GpuImageSpec *from, const GpuImageSpec *to,
+         GError **error)
+{
+  if (self->table && !memcmp (&self->key, key, sizeof *key))
+    return true;
+
+  gpu_image_unref (self->table);
+  self->table = NULL;
+  memset (self->plane, 0, sizeof self->plane);
+
+  const size_t size = plan_tables (self->plane, key, from, to) * sizeof (int32_t);
+  GpuImage *host = gpu_op_scratch (stream, GPU_MEMORY_HOST, size, error);
+  if (!host)
+    return false;
+  GpuImage *table = gpu_op_scratch (stream, GPU_MEMORY_STREAM_ORDERED, size, error);
+  bool ok = table != NULL;
+  if (ok) {
+    make_tables (self->plane, key, gpu_image_data (host));
+    ok = gpu_image_copy (stream, host, table, error);
+  }
+  gpu_image_unref (host);
+  if (!ok) {
+    gpu_image_unref (table);
+    return false;
+  }
+  self->key = *key;
+  self->table = table;
+  return true;
+}
+
+typedef struct {
+  const GpuKernel *kernel;
+  const GpuFilterArgs *args;
+  GpuExtent extent;
+} Pass;
+
+static bool
+launch_pass (GpuDevice *device, void *native, void *data, GError **error)
+{
+  const Pass *pass = data;
+
+  return gpu_device_launch (device, pass->kernel, pass->args, pass->extent, native, error);
+}
+
+static bool
+run_pass (GpuStream *stream, GpuImage *src, GpuImage *table, GpuImage *dst, const GpuKernel *kernel,
+          const GpuFilterArgs *args, GpuExtent extent, GError **error)
+{
+  GpuImage *const reads[] = {src, table};
+  Pass pass = {kernel, args, extent};
+
+  return gpu_images_submit (stream, reads, 2, &dst, 1, launch_pass, &pass, error);
+}
+
+/* What both passes have in common. */
+static GpuFilterPlane
+make_filter_plane (const GpuFormatInfo *info, unsigned number, const GpuResize *params)
+{
+  const uint32_t bytes = info->plane[number].pixel_bytes;
+  GpuFilterPlane plane = {.bytes = bytes,
+                          .mid_bytes = bytes == 3 ? 4 : bytes,
+                          .wide = info->bits > 8,
+                          .alpha = info->has_alpha && !params->straight_alpha ? (uint32_t)info->channel[3] : 4,
+                          .border = border_pixel (info, number, params->border)};
+
+  return plane;
+}
+
+static bool
+resize_filtered (GpuResizer *self, GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuResize *params,
+                 GError **error)
+{
+  const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
+  const GpuFormatInfo *info = gpu_format_info (from->format);
+  const int32_t *table = gpu_image_data (self->table);
+  GpuFilterArgs rows = {0}, columns = {0};
+  GpuExtent rows_extent = {0, 0, 1}, columns_extent = {0, 0, 1};
+  size_t offset[GPU_MAX_PLANES], size = 0;
+
+  for (unsigned i = 0; i < info->n_planes; i++) {
+    const PlanePlan *plan = &self->plane[i];
+    const GpuResizeRectangle part = plane_part (to, &self->key.dst, i);
+    GpuFilterPlane *row = &rows.plane[i], *column = &columns.plane[i];
+
+    *row = *column = make_filter_plane (info, i, params);
+    row->src = gpu_op_plane (src, i);
+    row->src_stride = from->stride[i];
+    row->table = table + plan->table[0];
+    row->taps = plan->taps[0];
+    row->width = part.width;
+    row->height = plan->end - plan->first;
+    row->first = plan->first;
+    row->dst_stride = ((uint64_t)part.width * row->mid_bytes + 15) / 16 * 16;
+    row->aligned = is_aligned (row->src, row->src_stride, NULL, 0, row->bytes);
+    rows_extent.x = MAX (rows_extent.x, row->width);
+    gpu_op_add_rows (&rows.rows, i, (row->height - 1) / GPU_RESIZE_ROWS + 1, GPU_RESIZE_BLOCK_Y);
+    offset[i] = size;
+    size += (row->height * row->dst_stride + 255) / 256 * 256;
+
+    column->src_stride = row->dst_stride;
+    column->dst = gpu_op_plane (dst, i);
+    column->dst_stride = to->stride[i];
+    column->table = table + plan->table[1];
+    column->taps = plan->taps[1];
+    column->width = gpu_image_spec_plane_width (to, i);
+    column->height = gpu_image_spec_plane_height (to, i);
+    column->left = part.x;
+    column->top = part.y;
+    column->part_width = part.width;
+    column->part_height = part.height;
+    column->first = plan->first;
+    column->aligned = is_aligned (NULL, 0, column->dst, column->dst_stride, column->bytes);
+    columns_extent.x = MAX (columns_extent.x, (column->width - 1) / GPU_RESIZE_PIXELS + 1);
+    gpu_op_add_rows (&columns.rows, i, column->height, GPU_RESIZE_BLOCK_Y);
+  }
+  rows_extent.y = gpu_op_extent_y (&rows.rows, GPU_RESIZE_BLOCK_Y);
+  columns_extent.y = gpu_op_extent_y (&columns.rows, GPU_RESIZE_BLOCK_Y);
+
+  GpuImage *between = gpu_op_scratch (stream, GPU_MEMORY_STREAM_ORDERED, size, error);
+  if (!between)
+    return false;
+  for (unsigned i = 0; i < info->n_planes; i++) {
+    rows.plane[i].dst = (uint8_t *)gpu_image_data (between) + offset[i];
+    columns.plane[i].src = rows.plane[i].dst;
+  }
+  bool ok = run_pass (stream, src, self->table, between, &rows_kernel, &rows, rows_extent, error) &&
+            run_pass (stream, between, self->table, dst, &columns_kernel, &columns, columns_extent, error);
+  gpu_image_unref (between);
+  return ok;
+}
+
+bool
+gpu_resizer_run (GpuResizer *resizer, GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuResize *params,
+                 GError **error)
+{
+  const GpuImageSpec *from = gpu_image_spec (src);
+  GpuResizeRectangle part;
+  GpuResizeBox box;
+
+  if ((unsigned)params->filter >= GPU_N_RESIZE_FILTERS) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "There is no resize filter number %d: use one of GpuResizeFilter",
+                 (int)params->filter);
+    return false;
+  }
+  const bool nearest = params->filter == GPU_RESIZE_NEAREST;
+  const bool direct = nearest || (params->filter == GPU_RESIZE_BILINEAR && !params->antialias);
+  if (!gpu_op_check ("Resize", stream, src, dst, error) || !gpu_op_check_apart ("Resize", src, dst, error) ||
+      !check_box (from, params, direct, &box, error) || !check_rectangle (gpu_image_spec (dst), params, &part, error))
+    return false;
+
+  /* As Pillow, which copies where there is nothing to scale. */
+  const bool same = box.x == 0 && box.y == 0 && box.width == from->width && box.height == from->height &&
+                    part.width == from->width && part.height == from->height;
+  if (direct || same)
+    return resize_directly (stream, src, dst, params, &box, &part, nearest || !direct, error);
+
+  Key key;
+  memset (&key, 0, sizeof key);
+  key.device = gpu_image_device (src);
+  key.format = from->format;
+  key.src_width = from->width;
+  key.src_height = from->height;
+  key.src = box;
+  key.dst = part;
+  key.filter = params->filter;
+  key.antialias = params->antialias;
+  return prepare (resizer, stream, &key, from, gpu_image_spec (dst), error) &&
+         resize_filtered (resizer, stream, src, dst, params, error);
+}
+
+bool
+gpu_resize_full (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuResize *params, GError **error)
+{
+  g_autoptr (GpuResizer) resizer = gpu_resizer_new ();
+
+  return gpu_resizer_run (resizer, stream, src, dst, params, error);
 }
 
 bool
 gpu_resize (GpuStream *stream, GpuImage *src, GpuImage *dst, GpuResizeFilter filter, GError **error)
 {
-  const GpuImageSpec *from = gpu_image_spec (src);
-  const GpuImageSpec *to = gpu_image_spec (dst);
-  GpuExtent extent = {0, 0, 1};
-  GpuResizeArgs args = {0};
+  const GpuResize params = {.filter = filter,
+                            .antialias = filter != GPU_RESIZE_NEAREST && filter != GPU_RESIZE_BILINEAR};
 
-  if ((unsigned)filter >= G_N_ELEMENTS (kernels)) {
-    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "There is no resize filter number %d: use one of GpuResizeFilter",
-                 (int)filter);
-    return false;
-  }
-  if (!gpu_op_check ("Resize", stream, src, dst, error) || !gpu_op_check_apart ("Resize", src, dst, error))
-    return false;
-
-  for (unsigned i = 0; i < gpu_format_info (from->format)->n_planes; i++) {
-    GpuResizePlane *plane = &args.plane[i];
-
-    plane->src = gpu_op_plane (src, i);
-    plane->dst = gpu_op_plane (dst, i);
-    plane->src_stride = from->stride[i];
-    plane->dst_stride = to->stride[i];
-    plane->x = resize_axis (gpu_image_spec_plane_width (from, i), gpu_image_spec_plane_width (to, i));
-    plane->y = resize_axis (gpu_image_spec_plane_height (from, i), gpu_image_spec_plane_height (to, i));
-    plane->bytes = gpu_format_info (from->format)->plane[i].pixel_bytes;
-    plane->aligned = is_aligned (plane);
-    extent.x = MAX (extent.x, (plane->x.dst - 1) / GPU_RESIZE_PIXELS + 1);
-    gpu_op_add_rows (&args.rows, i, plane->y.dst, GPU_RESIZE_BLOCK_Y);
-  }
-  extent.y = gpu_op_extent_y (&args.rows, GPU_RESIZE_BLOCK_Y);
-  return gpu_images_launch (stream, src, dst, &kernels[filter], &args, extent, error);
+  return gpu_resize_full (stream, src, dst, &params, error);
 }

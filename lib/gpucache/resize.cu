@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Scaling on the GPU: a thread makes four pixels of a row, and writes them at once where addresses allow that.
+ * Scaling on the GPU: a thread makes four pixels of a row, and writes them at once where addresses allow that. Filters
+ * take two passes: of rows, a thread makes four pixels of a column, for which it reads each weight once, and of columns
+ * four of a row, whose weights are the same.
  */
 #include "chunk.cuh"
 #include "resize-pixel.h"
@@ -49,62 +51,79 @@ store_pixels (uint8_t *p, const uint32_t pixel[GPU_RESIZE_PIXELS], unsigned n, b
         p[k * bytes + i] = (uint8_t)gpu_byte (pixel[k], i);
 }
 
-template <unsigned bytes>
-static __device__ __forceinline__ void
-nearest_row (const GpuResizePlane &plane, uint32_t x0, uint32_t y)
+/* Where a pixel of the destination comes from: the index in the scaled part, or none. */
+static __device__ __forceinline__ bool
+is_inside (uint32_t i, uint32_t first, const GpuResizeAxis &axis)
 {
-  const uint8_t *src = plane.src + gpu_resize_nearest (&plane.y, y) * plane.src_stride;
-  const unsigned n = min (GPU_RESIZE_PIXELS, plane.x.dst - x0);
-  uint32_t pixel[GPU_RESIZE_PIXELS];
-
-#pragma unroll
-  for (unsigned k = 0; k < GPU_RESIZE_PIXELS; k++) {
-    const uint32_t x = gpu_resize_nearest (&plane.x, k < n ? x0 + k : x0);
-
-    pixel[k] = load_pixel<bytes> (src + (uint64_t)x * bytes, plane.aligned);
-  }
-  store_pixels<bytes> (plane.dst + y * plane.dst_stride + (uint64_t)x0 * bytes, pixel, n, plane.aligned);
+  return i - first < axis.dst;
 }
 
 template <unsigned bytes>
-static __device__ __forceinline__ void
-bilinear_row (const GpuResizePlane &plane, uint32_t x0, uint32_t y)
+static __device__ __forceinline__ uint32_t
+nearest_pixel (const GpuResizePlane &plane, const uint8_t *row, uint32_t x)
 {
-  const GpuResizeTap v = gpu_resize_linear (&plane.y, y);
-  const uint8_t *src0 = plane.src + v.i0 * plane.src_stride;
-  const uint8_t *src1 = plane.src + v.i1 * plane.src_stride;
-  const unsigned n = min (GPU_RESIZE_PIXELS, plane.x.dst - x0);
-  uint32_t pixel[GPU_RESIZE_PIXELS];
+  return load_pixel<bytes> (row + (uint64_t)gpu_resize_nearest (&plane.x, x) * bytes, plane.aligned);
+}
 
+template <unsigned bytes, bool wide>
+static __device__ __forceinline__ uint32_t
+bilinear_pixel (const GpuResizePlane &plane, const uint8_t *upper, const uint8_t *lower, uint32_t weight, uint32_t x)
+{
+  const GpuResizeTap h = gpu_resize_linear (&plane.x, x);
+  const uint64_t left = (uint64_t)h.i0 * bytes, right = (uint64_t)h.i1 * bytes;
+  const uint32_t a = load_pixel<bytes> (upper + left, plane.aligned);
+  const uint32_t b = load_pixel<bytes> (upper + right, plane.aligned);
+  const uint32_t c = load_pixel<bytes> (lower + left, plane.aligned);
+  const uint32_t d = load_pixel<bytes> (lower + right, plane.aligned);
+  uint32_t pixel = 0;
+
+  if constexpr (wide) {
 #pragma unroll
-  for (unsigned k = 0; k < GPU_RESIZE_PIXELS; k++) {
-    const GpuResizeTap h = gpu_resize_linear (&plane.x, k < n ? x0 + k : x0);
-    const uint64_t left = (uint64_t)h.i0 * bytes, right = (uint64_t)h.i1 * bytes;
-    const uint32_t a = load_pixel<bytes> (src0 + left, plane.aligned);
-    const uint32_t b = load_pixel<bytes> (src0 + right, plane.aligned);
-    const uint32_t c = load_pixel<bytes> (src1 + left, plane.aligned);
-    const uint32_t d = load_pixel<bytes> (src1 + right, plane.aligned);
+    for (unsigned i = 0; i < 8 * bytes; i += 16) {
+      const uint32_t above = gpu_resize_mix_wide (a >> i & 0xffff, b >> i & 0xffff, h.weight);
+      const uint32_t below = gpu_resize_mix_wide (c >> i & 0xffff, d >> i & 0xffff, h.weight);
 
-    pixel[k] = 0;
+      pixel |= gpu_resize_mix_rows_wide (above, below, weight) << i;
+    }
+  } else {
 #pragma unroll
     for (unsigned i = 0; i < bytes; i++) {
-      const uint32_t upper = gpu_resize_mix (gpu_byte (a, i), gpu_byte (b, i), h.weight);
-      const uint32_t lower = gpu_resize_mix (gpu_byte (c, i), gpu_byte (d, i), h.weight);
+      const uint32_t above = gpu_resize_mix (gpu_byte (a, i), gpu_byte (b, i), h.weight);
+      const uint32_t below = gpu_resize_mix (gpu_byte (c, i), gpu_byte (d, i), h.weight);
 
-      pixel[k] |= (uint32_t)gpu_resize_mix_rows (upper, lower, v.weight) << (8 * i);
+      pixel |= (uint32_t)gpu_resize_mix_rows (above, below, weight) << (8 * i);
     }
   }
-  store_pixels<bytes> (plane.dst + y * plane.dst_stride + (uint64_t)x0 * bytes, pixel, n, plane.aligned);
+  return pixel;
 }
 
-template <bool linear, unsigned bytes>
+template <bool linear, unsigned bytes, bool wide>
 static __device__ __forceinline__ void
 resize_row (const GpuResizePlane &plane, uint32_t x0, uint32_t y)
 {
-  if (linear)
-    bilinear_row<bytes> (plane, x0, y);
-  else
-    nearest_row<bytes> (plane, x0, y);
+  const unsigned n = min (GPU_RESIZE_PIXELS, plane.width - x0);
+  const bool inside = is_inside (y, plane.top, plane.y);
+  GpuResizeTap v = {0, 0, 0};
+  uint32_t pixel[GPU_RESIZE_PIXELS];
+
+  if (inside && linear)
+    v = gpu_resize_linear (&plane.y, y - plane.top);
+  else if (inside)
+    v.i0 = gpu_resize_nearest (&plane.y, y - plane.top);
+
+#pragma unroll
+  for (unsigned k = 0; k < GPU_RESIZE_PIXELS; k++) {
+    const uint32_t x = k < n ? x0 + k : x0;
+
+    if (!inside || !is_inside (x, plane.left, plane.x))
+      pixel[k] = plane.border;
+    else if (linear)
+      pixel[k] = bilinear_pixel<bytes, wide> (plane, plane.src + v.i0 * plane.src_stride,
+                                              plane.src + v.i1 * plane.src_stride, v.weight, x - plane.left);
+    else
+      pixel[k] = nearest_pixel<bytes> (plane, plane.src + v.i0 * plane.src_stride, x - plane.left);
+  }
+  store_pixels<bytes> (plane.dst + y * plane.dst_stride + (uint64_t)x0 * bytes, pixel, n, plane.aligned);
 }
 
 template <bool linear>
@@ -119,16 +138,20 @@ resize (const GpuResizeArgs &args)
     const GpuResizePlane plane = args.plane[i];
     const uint64_t y = row - args.rows.first[i];
 
-    if (x0 >= plane.x.dst || y >= plane.y.dst)
+    if (x0 >= plane.width || y >= plane.height)
       continue;
-    if (plane.bytes == 1)
-      resize_row<linear, 1> (plane, (uint32_t)x0, (uint32_t)y);
+    if (linear && plane.wide && plane.bytes == 2)
+      resize_row<linear, 2, true> (plane, (uint32_t)x0, (uint32_t)y);
+    else if (linear && plane.wide)
+      resize_row<linear, 4, true> (plane, (uint32_t)x0, (uint32_t)y);
+    else if (plane.bytes == 1)
+      resize_row<linear, 1, false> (plane, (uint32_t)x0, (uint32_t)y);
     else if (plane.bytes == 2)
-      resize_row<linear, 2> (plane, (uint32_t)x0, (uint32_t)y);
+      resize_row<linear, 2, false> (plane, (uint32_t)x0, (uint32_t)y);
     else if (plane.bytes == 3)
-      resize_row<linear, 3> (plane, (uint32_t)x0, (uint32_t)y);
+      resize_row<linear, 3, false> (plane, (uint32_t)x0, (uint32_t)y);
     else
-      resize_row<linear, 4> (plane, (uint32_t)x0, (uint32_t)y);
+      resize_row<linear, 4, false> (plane, (uint32_t)x0, (uint32_t)y);
   }
 }
 
@@ -144,4 +167,228 @@ __launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
     gpu_resize_bilinear_rows (const __grid_constant__ GpuResizeArgs args)
 {
   resize<true> (args);
+}
+
+/* Sample @i of a pixel: bits @i of @pixel, or those of the upper 10 that count of 16. */
+template <bool wide>
+static __device__ __forceinline__ int32_t
+sample_of (uint32_t pixel, unsigned i)
+{
+  return (int32_t)(wide ? pixel >> (16 * i) & 0xffff : gpu_byte (pixel, i));
+}
+
+static __device__ __forceinline__ uint32_t
+premultiply (uint32_t pixel, unsigned alpha)
+{
+  const uint32_t weight = gpu_byte (pixel, alpha);
+  uint32_t out = 0;
+
+#pragma unroll
+  for (unsigned i = 0; i < 4; i++)
+    out |= (i == alpha ? weight : gpu_filter_premultiply (gpu_byte (pixel, i), weight)) << (8 * i);
+  return out;
+}
+
+static __device__ __forceinline__ uint32_t
+unpremultiply (uint32_t pixel, unsigned alpha)
+{
+  const uint32_t weight = gpu_byte (pixel, alpha);
+  uint32_t out = 0;
+
+#pragma unroll
+  for (unsigned i = 0; i < 4; i++)
+    out |= (i == alpha ? weight : gpu_filter_unpremultiply (gpu_byte (pixel, i), weight)) << (8 * i);
+  return out;
+}
+
+/* Four rows of column @x, from row @y on. */
+template <unsigned bytes, bool wide>
+static __device__ __forceinline__ void
+filter_rows (const GpuFilterPlane &plane, uint32_t x, uint32_t y)
+{
+  const unsigned samples = wide ? bytes / 2 : bytes, mid_bytes = bytes == 3 ? 4 : bytes;
+  const unsigned n = min (GPU_RESIZE_ROWS, plane.height - y);
+  const int32_t *table = plane.table + (uint64_t)x * (plane.taps + 2);
+  const int32_t taps = table[1];
+  const uint8_t *src = plane.src + ((uint64_t)plane.first + y) * plane.src_stride + (uint64_t)table[0] * bytes;
+  int32_t sum[GPU_RESIZE_ROWS][samples];
+
+#pragma unroll
+  for (unsigned r = 0; r < GPU_RESIZE_ROWS; r++)
+#pragma unroll
+    for (unsigned c = 0; c < samples; c++)
+      sum[r][c] = 0;
+
+  for (int32_t k = 0; k < taps; k++) {
+    const int32_t weight = table[2 + k];
+
+#pragma unroll
+    for (unsigned r = 0; r < GPU_RESIZE_ROWS; r++) {
+      uint32_t pixel =
+          load_pixel<bytes> (src + (r < n ? r : 0) * plane.src_stride + (uint64_t)k * bytes, plane.aligned);
+
+      if (bytes == 4 && !wide && plane.alpha < 4)
+        pixel = premultiply (pixel, plane.alpha);
+#pragma unroll
+      for (unsigned c = 0; c < samples; c++)
+        sum[r][c] += (wide ? sample_of<wide> (pixel, c) >> 6 : sample_of<wide> (pixel, c)) * weight;
+    }
+  }
+
+#pragma unroll
+  for (unsigned r = 0; r < GPU_RESIZE_ROWS; r++) {
+    uint8_t *dst = plane.dst + (y + r) * plane.dst_stride + (uint64_t)x * mid_bytes;
+    uint32_t pixel = 0;
+
+#pragma unroll
+    for (unsigned c = 0; c < samples; c++)
+      pixel |= gpu_filter_round (sum[r][c], wide) << (wide ? 16 * c : 8 * c);
+    if (r >= n)
+      break;
+    if (mid_bytes == 1)
+      *dst = (uint8_t)pixel;
+    else if (mid_bytes == 2)
+      *(uint16_t *)dst = (uint16_t)pixel;
+    else
+      *(uint32_t *)dst = pixel;
+  }
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
+    gpu_resize_filter_rows (const __grid_constant__ GpuFilterArgs args)
+{
+  const uint64_t x = (uint64_t)blockIdx.x * GPU_RESIZE_BLOCK_X + threadIdx.x;
+
+  for (uint64_t row = (uint64_t)blockIdx.y * GPU_RESIZE_BLOCK_Y + threadIdx.y; row < args.rows.total;
+       row += (uint64_t)gridDim.y * GPU_RESIZE_BLOCK_Y) {
+    const unsigned i = gpu_plane_of_row (args.rows, row);
+    const GpuFilterPlane &plane = args.plane[i];
+    const uint64_t y = (row - args.rows.first[i]) * GPU_RESIZE_ROWS;
+
+    if (x >= plane.width || y >= plane.height)
+      continue;
+    if (plane.wide && plane.bytes == 2)
+      filter_rows<2, true> (plane, (uint32_t)x, (uint32_t)y);
+    else if (plane.wide)
+      filter_rows<4, true> (plane, (uint32_t)x, (uint32_t)y);
+    else if (plane.bytes == 1)
+      filter_rows<1, false> (plane, (uint32_t)x, (uint32_t)y);
+    else if (plane.bytes == 2)
+      filter_rows<2, false> (plane, (uint32_t)x, (uint32_t)y);
+    else if (plane.bytes == 3)
+      filter_rows<3, false> (plane, (uint32_t)x, (uint32_t)y);
+    else
+      filter_rows<4, false> (plane, (uint32_t)x, (uint32_t)y);
+  }
+}
+
+/* Four pixels of a row of the picture between, from @x on: at once if @whole, which is where all of them exist and
+ * begin at a multiple of their size. */
+template <unsigned bytes>
+static __device__ __forceinline__ void
+load_between (const uint8_t *row, uint32_t x, uint32_t width, bool whole, uint32_t pixel[GPU_RESIZE_PIXELS])
+{
+  if (whole) {
+    const uint8_t *p = row + (uint64_t)x * bytes;
+
+    if (bytes == 1) {
+      const uint32_t v = *(const uint32_t *)p;
+      pixel[0] = v & 0xff, pixel[1] = v >> 8 & 0xff, pixel[2] = v >> 16 & 0xff, pixel[3] = v >> 24;
+    } else if (bytes == 2) {
+      const uint2 v = *(const uint2 *)p;
+      pixel[0] = v.x & 0xffff, pixel[1] = v.x >> 16, pixel[2] = v.y & 0xffff, pixel[3] = v.y >> 16;
+    } else {
+      const uint4 v = *(const uint4 *)p;
+      pixel[0] = v.x, pixel[1] = v.y, pixel[2] = v.z, pixel[3] = v.w;
+    }
+    return;
+  }
+#pragma unroll
+  for (unsigned k = 0; k < GPU_RESIZE_PIXELS; k++)
+    pixel[k] = x + k < width ? load_pixel<bytes> (row + (uint64_t)(x + k) * bytes, true) : 0;
+}
+
+/* Four pixels of row @y of the destination, from @x0 on. */
+template <unsigned bytes, bool wide>
+static __device__ __forceinline__ void
+filter_columns (const GpuFilterPlane &plane, uint32_t x0, uint32_t y)
+{
+  const unsigned mid_bytes = bytes == 3 ? 4 : bytes, samples = wide ? bytes / 2 : bytes;
+  const unsigned n = min (GPU_RESIZE_PIXELS, plane.width - x0);
+  const uint32_t x = x0 - plane.left; /* in the part, or a number too large for it */
+  uint32_t pixel[GPU_RESIZE_PIXELS];
+
+#pragma unroll
+  for (unsigned k = 0; k < GPU_RESIZE_PIXELS; k++)
+    pixel[k] = plane.border;
+
+  if (y - plane.top < plane.part_height && x0 + GPU_RESIZE_PIXELS > plane.left && x0 < plane.left + plane.part_width) {
+    const int32_t *table = plane.table + (uint64_t)(y - plane.top) * (plane.taps + 2);
+    const int32_t taps = table[1];
+    const uint8_t *row = plane.src + (uint64_t)(table[0] - (int64_t)plane.first) * plane.src_stride;
+    const bool whole = !(x & 3) && x < plane.part_width && plane.part_width - x >= GPU_RESIZE_PIXELS;
+    int32_t sum[GPU_RESIZE_PIXELS][samples];
+
+#pragma unroll
+    for (unsigned k = 0; k < GPU_RESIZE_PIXELS; k++)
+#pragma unroll
+      for (unsigned c = 0; c < samples; c++)
+        sum[k][c] = 0;
+    for (int32_t t = 0; t < taps; t++, row += plane.src_stride) {
+      const int32_t weight = table[2 + t];
+      uint32_t in[GPU_RESIZE_PIXELS];
+
+      load_between<mid_bytes> (row, x, plane.part_width, whole, in);
+#pragma unroll
+      for (unsigned k = 0; k < GPU_RESIZE_PIXELS; k++)
+#pragma unroll
+        for (unsigned c = 0; c < samples; c++)
+          sum[k][c] += sample_of<wide> (in[k], c) * weight;
+    }
+
+#pragma unroll
+    for (unsigned k = 0; k < GPU_RESIZE_PIXELS; k++) {
+      uint32_t value = 0;
+
+#pragma unroll
+      for (unsigned c = 0; c < samples; c++)
+        value |=
+            wide ? gpu_filter_round (sum[k][c], wide) << (16 * c + 6) : gpu_filter_round (sum[k][c], wide) << (8 * c);
+      if (bytes == 4 && !wide && plane.alpha < 4)
+        value = unpremultiply (value, plane.alpha);
+      if (x + k < plane.part_width)
+        pixel[k] = value;
+    }
+  }
+  store_pixels<bytes> (plane.dst + y * plane.dst_stride + (uint64_t)x0 * bytes, pixel, n, plane.aligned);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
+    gpu_resize_filter_columns (const __grid_constant__ GpuFilterArgs args)
+{
+  const uint64_t x0 = ((uint64_t)blockIdx.x * GPU_RESIZE_BLOCK_X + threadIdx.x) * GPU_RESIZE_PIXELS;
+
+  for (uint64_t row = (uint64_t)blockIdx.y * GPU_RESIZE_BLOCK_Y + threadIdx.y; row < args.rows.total;
+       row += (uint64_t)gridDim.y * GPU_RESIZE_BLOCK_Y) {
+    const unsigned i = gpu_plane_of_row (args.rows, row);
+    const GpuFilterPlane &plane = args.plane[i];
+    const uint64_t y = row - args.rows.first[i];
+
+    if (x0 >= plane.width || y >= plane.height)
+      continue;
+    if (plane.wide && plane.bytes == 2)
+      filter_columns<2, true> (plane, (uint32_t)x0, (uint32_t)y);
+    else if (plane.wide)
+      filter_columns<4, true> (plane, (uint32_t)x0, (uint32_t)y);
+    else if (plane.bytes == 1)
+      filter_columns<1, false> (plane, (uint32_t)x0, (uint32_t)y);
+    else if (plane.bytes == 2)
+      filter_columns<2, false> (plane, (uint32_t)x0, (uint32_t)y);
+    else if (plane.bytes == 3)
+      filter_columns<3, false> (plane, (uint32_t)x0, (uint32_t)y);
+    else
+      filter_columns<4, false> (plane, (uint32_t)x0, (uint32_t)y);
+  }
 }

@@ -4,11 +4,18 @@
  */
 #include "picture.h"
 
+#include <math.h>
 #include <string.h>
 
 const uint32_t picture_sizes[][2] = {{1, 1},   {1, 37},  {53, 1},    {2, 2},   {3, 5},   {17, 33},
                                      {64, 64}, {65, 31}, {130, 127}, {200, 7}, {512, 3}, {641, 481}};
 const unsigned n_picture_sizes = G_N_ELEMENTS (picture_sizes);
+
+bool
+picture_takes_turns (GpuFormat format, unsigned turn)
+{
+  return format >= GPU_FORMAT_RGBA && format <= GPU_FORMAT_XBGR && (format + turn) % 8 != 0;
+}
 
 GpuImageSpec
 picture_spec (GpuFormat format, uint32_t width, uint32_t height, Layout layout)
@@ -180,6 +187,80 @@ picture_check (GpuStream *stream, const GpuImageSpec *src_spec, const GpuImageSp
   picture_clear (&got);
   picture_clear (&src);
   picture_clear (&expected);
+}
+
+static bool
+is_wide (const GpuImageSpec *spec)
+{
+  return spec->format == GPU_FORMAT_P010_10LE;
+}
+
+unsigned
+picture_samples (const GpuImageSpec *spec, unsigned plane)
+{
+  return gpu_format_info (spec->format)->plane[plane].pixel_bytes / (is_wide (spec) ? 2u : 1u);
+}
+
+unsigned
+picture_get (const Picture *picture, unsigned plane, uint32_t x, uint32_t y, unsigned i)
+{
+  const uint8_t *p = picture_at (picture, plane, x, y);
+
+  return is_wide (&picture->spec) ? (p[2 * i] | (unsigned)p[2 * i + 1] << 8) / 64 : p[i];
+}
+
+void
+picture_put (Picture *picture, unsigned plane, uint32_t x, uint32_t y, unsigned i, unsigned value)
+{
+  uint8_t *p = picture_at (picture, plane, x, y);
+
+  if (is_wide (&picture->spec)) {
+    p[2 * i] = (uint8_t)(value * 64);
+    p[2 * i + 1] = (uint8_t)(value / 4);
+  } else {
+    p[i] = (uint8_t)value;
+  }
+}
+
+double
+picture_check_near (GpuStream *stream, const GpuImageSpec *src_spec, const GpuImageSpec *dst_spec, PictureOp op,
+                    PictureValue value, const void *params, double tolerance)
+{
+  const double max = is_wide (dst_spec) ? 1023 : 255;
+  Picture src = picture_new (src_spec, src_spec->width * 7919 + src_spec->height);
+  Picture poison = picture_new (dst_spec, dst_spec->width * 104729 + dst_spec->height);
+  g_autoptr (GError) error = NULL;
+  double worst = 0;
+
+  GpuImage *src_image = picture_upload (stream, &src), *dst_image = picture_upload (stream, &poison);
+  bool ok = op (stream, src_image, dst_image, params, &error);
+  g_assert_no_error (error);
+  g_assert_true (ok);
+  Picture got = picture_download (stream, dst_image);
+
+  for (unsigned plane = 0; plane < gpu_format_info (dst_spec->format)->n_planes; plane++)
+    for (uint32_t y = 0; y < gpu_image_spec_plane_height (dst_spec, plane); y++)
+      for (uint32_t x = 0; x < gpu_image_spec_plane_width (dst_spec, plane); x++)
+        for (unsigned i = 0; i < picture_samples (dst_spec, plane); i++) {
+          const double exact = CLAMP (value (&src, dst_spec, plane, i, x, y, params), 0, max);
+          const unsigned sample = picture_get (&got, plane, x, y, i);
+
+          if (!(fabs (sample - exact) <= tolerance))
+            g_error ("%s to %s %ux%u: sample %u of %u,%u in plane %u is %u, exactly %g",
+                     gpu_format_info (src_spec->format)->name, gpu_format_info (dst_spec->format)->name,
+                     dst_spec->width, dst_spec->height, i, x, y, plane, sample, exact);
+          worst = MAX (worst, fabs (sample - exact));
+          /* Now only what must not be touched can be another than before, low bits included. */
+          picture_put (&poison, plane, x, y, i, sample);
+        }
+  assert_equal (&got, &poison, "destination");
+
+  gpu_image_unref (src_image);
+  gpu_image_unref (dst_image);
+  picture_clear (&got);
+  picture_clear (&src);
+  picture_clear (&poison);
+  return worst;
 }
 
 void

@@ -53,6 +53,19 @@ typedef void (*PictureReference) (const Picture *src, Picture *dst, const void *
 void picture_check (GpuStream *stream, const GpuImageSpec *src, const GpuImageSpec *dst, PictureOp op,
                     PictureReference reference, const void *params);
 
+/** The exact value of sample @i of a pixel, in steps of the samples, which need not be within their range. */
+typedef double (*PictureValue) (const Picture *src, const GpuImageSpec *dst, unsigned plane, unsigned i, uint32_t x,
+                                uint32_t y, const void *params);
+
+/** Samples of a pixel, and their values: those of 16 bits have theirs in the upper 10. */
+unsigned picture_samples (const GpuImageSpec *spec, unsigned plane);
+unsigned picture_get (const Picture *picture, unsigned plane, uint32_t x, uint32_t y, unsigned i);
+void picture_put (Picture *picture, unsigned plane, uint32_t x, uint32_t y, unsigned i, unsigned value);
+
+/** As picture_check(), but a sample may be @tolerance off its exact value, saturated. Returns: the worst error. */
+double picture_check_near (GpuStream *stream, const GpuImageSpec *src, const GpuImageSpec *dst, PictureOp op,
+                           PictureValue value, const void *params, double tolerance);
+
 /** The same in place. */
 void picture_check_in_place (GpuStream *stream, const GpuImageSpec *spec, PictureOp op, PictureReference reference,
                              const void *params);
@@ -65,8 +78,12 @@ void picture_check_error (GpuStream *stream, GpuImage *src, GpuImage *dst, Pictu
 extern const uint32_t picture_sizes[][2];
 extern const unsigned n_picture_sizes;
 
-/** All formats but GPU_FORMAT_UNKNOWN are those from 1 to GPU_N_FORMATS - 1. */
+/** The formats of pictures are those from 1 to GPU_LAST_PICTURE_FORMAT. */
 #define FIRST_FORMAT GPU_FORMAT_GRAY8
+
+/** Whether a test that does not look at the order of channels leaves out @format in its @turn-th round: those with 4
+ * bytes a pixel take turns. */
+bool picture_takes_turns (GpuFormat format, unsigned turn);
 
 /** A device with a stream, for tests of operations. */
 typedef struct {

@@ -9,9 +9,31 @@
 static void
 test_names (void)
 {
-  static const char *const names[] = {NULL,   "GRAY8", "RGB",  "BGR",  "RGBA", "BGRA", "ARGB",
-                                      "ABGR", "RGBx",  "BGRx", "xRGB", "xBGR", "NV12", "I420"};
+  static const char *const names[] = {NULL,
+                                      "GRAY8",
+                                      "RGB",
+                                      "BGR",
+                                      "RGBA",
+                                      "BGRA",
+                                      "ARGB",
+                                      "ABGR",
+                                      "RGBx",
+                                      "BGRx",
+                                      "xRGB",
+                                      "xBGR",
+                                      "NV12",
+                                      "I420",
+                                      "P010_10LE",
+                                      "RGBP",
+                                      "GBR",
+                                      "uint8 HWC tensor",
+                                      "float16 HWC tensor",
+                                      "float32 HWC tensor",
+                                      "uint8 CHW tensor",
+                                      "float16 CHW tensor",
+                                      "float32 CHW tensor"};
 
+  g_assert_cmpuint (G_N_ELEMENTS (names), ==, GPU_N_FORMATS);
   for (unsigned i = 1; i < GPU_N_FORMATS; i++) {
     g_assert_cmpstr (gpu_format_info ((GpuFormat)i)->name, ==, names[i]);
     g_assert_cmpint (gpu_format_from_name (names[i]), ==, i);
@@ -43,6 +65,12 @@ test_channels (void)
     g_assert_cmpuint (info->n_channels, ==, n);
     g_assert_cmpint (info->has_alpha, ==, n == 4);
   }
+
+  /* In planar ones a plane is a letter: of GBR the first plane is G. */
+  for (unsigned i = GPU_FORMAT_RGBP; i <= GPU_FORMAT_GBR; i++)
+    for (unsigned c = 0; c < 3; c++)
+      g_assert_cmpint (gpu_format_info ((GpuFormat)i)->name[gpu_format_info ((GpuFormat)i)->channel_plane[c]], ==,
+                       "RGB"[c]);
 }
 
 static void
@@ -76,8 +104,12 @@ test_layout (void)
   g_assert_cmpuint (spec.offset[3], ==, 0);
   g_assert_cmpuint (gpu_image_spec_plane_height (&spec, 3), ==, 0);
 
+  spec = test_spec (GPU_FORMAT_P010_10LE, 5, 3);
+  g_assert_cmpuint (gpu_image_spec_row_bytes (&spec, 0), ==, 10);
+  g_assert_cmpuint (gpu_image_spec_row_bytes (&spec, 1), ==, 12);
+
   /* No overlap, everything aligned and inside. */
-  for (unsigned format = 1; format < GPU_N_FORMATS; format++)
+  for (unsigned format = 1; format <= GPU_LAST_PICTURE_FORMAT; format++)
     for (uint32_t width = 1; width < 70; width += 3)
       for (size_t alignment = 1; alignment <= 64; alignment *= 4) {
         size_t end = 0;
@@ -116,6 +148,70 @@ test_full (void)
   g_assert_cmpuint (spec.size, ==, 20000);
   g_assert_true (gpu_image_spec_init_full (&spec, GPU_FORMAT_NV12, 99, 51, stride, offset, 0, &error));
   g_assert_cmpuint (spec.size, ==, 7000 + 50 * 101 + 99);
+}
+
+static void
+refuse_tensor (GpuElement element, GpuLayout layout, uint32_t channels, uint32_t width, uint32_t height,
+               const char *text)
+{
+  g_autoptr (GError) error = NULL;
+  GpuImageSpec spec;
+
+  g_assert_false (gpu_image_spec_init_tensor (&spec, element, layout, channels, width, height, &error));
+  g_assert_error (error, GPU_ERROR, GPU_ERROR_INVALID);
+  if (!strstr (error->message, text))
+    g_error ("\"%s\" does not say \"%s\"", error->message, text);
+}
+
+static void
+test_tensor (void)
+{
+  g_autoptr (GError) error = NULL;
+  GpuImageSpec spec, other;
+
+  for (unsigned e = 0; e < GPU_N_ELEMENTS; e++)
+    for (unsigned l = 0; l < GPU_N_LAYOUTS; l++)
+      for (uint32_t channels = 1; channels <= GPU_MAX_CHANNELS; channels++) {
+        const GpuElement element = (GpuElement)e;
+        const GpuLayout layout = (GpuLayout)l;
+        const size_t bytes = (size_t)1 << e;
+        const GpuFormatInfo *info = gpu_format_info (gpu_format_for_tensor (element, layout));
+
+        g_assert_true (info->is_tensor);
+        g_assert_cmpint (info->element, ==, element);
+        g_assert_cmpint (info->layout, ==, layout);
+        g_assert_cmpuint (gpu_element_bytes (element), ==, bytes);
+        g_assert_true (g_str_has_prefix (info->name, gpu_element_name (element)));
+
+        g_assert_true (gpu_image_spec_init_tensor (&spec, element, layout, channels, 7, 5, &error));
+        g_assert_no_error (error);
+        g_assert_cmpuint (spec.size, ==, 7 * 5 * channels * bytes);
+        g_assert_cmpuint (spec.alignment, ==, 256);
+        g_assert_cmpuint (gpu_image_spec_row_bytes (&spec, 0), ==, spec.stride[0]);
+        g_assert_cmpuint (spec.stride[0] * gpu_image_spec_plane_height (&spec, 0), ==, spec.size);
+        g_assert_cmpuint (gpu_image_spec_plane_height (&spec, 0), ==, layout == GPU_LAYOUT_CHW ? 5 * channels : 5);
+        g_assert_cmpuint (gpu_image_spec_plane_height (&spec, 1), ==, 0);
+      }
+
+  /* As many bytes, but not the same tensor. */
+  g_assert_true (gpu_image_spec_init_tensor (&spec, GPU_ELEMENT_U8, GPU_LAYOUT_CHW, 4, 8, 1, &error));
+  g_assert_true (gpu_image_spec_init_tensor (&other, GPU_ELEMENT_U8, GPU_LAYOUT_CHW, 2, 8, 2, &error));
+  g_assert_false (gpu_image_spec_equal (&spec, &other));
+  other = spec;
+  g_assert_true (gpu_image_spec_equal (&spec, &other));
+  other.channels = 3;
+  g_assert_false (gpu_image_spec_equal (&spec, &other));
+
+  g_assert_cmpint (gpu_format_for_tensor ((GpuElement)3, GPU_LAYOUT_CHW), ==, GPU_FORMAT_UNKNOWN);
+  g_assert_cmpint (gpu_format_for_tensor (GPU_ELEMENT_U8, (GpuLayout)2), ==, GPU_FORMAT_UNKNOWN);
+  g_assert_null (gpu_element_name ((GpuElement)3));
+  refuse_tensor ((GpuElement)3, GPU_LAYOUT_CHW, 3, 7, 5, "no tensor of element type 3 and layout 1");
+  refuse_tensor (GPU_ELEMENT_U8, (GpuLayout)2, 3, 7, 5, "no tensor of element type 0 and layout 2");
+  refuse_tensor (GPU_ELEMENT_F16, GPU_LAYOUT_CHW, 0, 7, 5, "cannot have 0 channels");
+  refuse_tensor (GPU_ELEMENT_F16, GPU_LAYOUT_HWC, 5, 7, 5, "cannot have 5 channels");
+  refuse_tensor (GPU_ELEMENT_F16, GPU_LAYOUT_HWC, 3, 0, 5, "0 pixels wide");
+  refuse_tensor (GPU_ELEMENT_F32, GPU_LAYOUT_HWC, 4, INT32_MAX, INT32_MAX, "more bytes than can be addressed");
+  refuse_tensor (GPU_ELEMENT_U8, GPU_LAYOUT_CHW, 4, 1, INT32_MAX, "more bytes than can be addressed");
 }
 
 static void
@@ -167,6 +263,7 @@ test_refusals (void)
 {
   refuse (GPU_FORMAT_UNKNOWN, 16, 16, 0, "format number 0");
   refuse ((GpuFormat)99, 16, 16, 0, "format number 99");
+  refuse (GPU_FORMAT_F32_CHW, 16, 16, 0, "use gpu_image_spec_init_tensor()");
   refuse (GPU_FORMAT_RGB, 0, 16, 0, "0 pixels wide");
   refuse (GPU_FORMAT_RGB, 16, 0, 0, "0 pixels high");
   refuse (GPU_FORMAT_RGB, 1u << 31, 16, 0, "2147483648 pixels wide");
@@ -219,6 +316,7 @@ main (int argc, char **argv)
   g_test_add_func ("/format/channels", test_channels);
   g_test_add_func ("/format/layout", test_layout);
   g_test_add_func ("/format/full", test_full);
+  g_test_add_func ("/format/tensor", test_tensor);
   g_test_add_func ("/format/equal", test_equal);
   g_test_add_func ("/format/refusals", test_refusals);
   g_test_add_func ("/format/refusals-full", test_refusals_full);

@@ -5,6 +5,8 @@
 #include "common.h"
 #include "rig.h"
 
+#include <gpucache/image-priv.h>
+
 /* Asserts that @error is GPU_ERROR_INVALID with @part in its sentence. */
 static void
 expect_invalid (GError **error, const char *part)
@@ -67,6 +69,9 @@ test_view_outlives_image (Rig *rig, const void *data)
   rig_fill (rig->stream[0], other, 0x99);
   rig_expect_bytes (rig, view, 0x42);
   gpu_image_unref (view);
+  g_test_expect_message ("gpucache", G_LOG_LEVEL_CRITICAL, "*released more often than it was referenced*");
+  gpu_image_unref (view);
+  g_test_assert_expected_messages ();
   gpu_image_unref (other);
   g_assert_cmpuint (rig_stats (rig).live, ==, 0);
 
@@ -113,6 +118,10 @@ test_other_device (Rig *rig, const void *data)
   GpuImage *image = rig_acquire (rig, &rig->spec, rig->stream[0]);
   g_assert_false (gpu_image_fill (stream, image, 1, &error));
   expect_invalid (&error, gpu_device_name (other));
+  g_assert_false (gpu_stream_wait_stream (stream, rig->stream[0], &error));
+  expect_invalid (&error, gpu_device_name (other));
+  g_assert_false (gpu_image_end_export (gpu_image_ref (image), &stream, 1, GPU_ACCESS_READ, &error));
+  expect_invalid (&error, gpu_device_name (other));
   gpu_image_unref (image);
   gpu_stream_unref (stream);
   gpu_device_unref (other);
@@ -127,10 +136,24 @@ test_specs (Rig *rig, const void *data)
     GpuImageSpec spec;
     const char *part;
   } bad[] = {
-      {{.format = GPU_FORMAT_RGBA, .width = 4, .height = 4, .size = 64, .alignment = 48},
+      {{.format = GPU_FORMAT_RGBA, .width = 4, .height = 4, .stride = {16}, .size = 64, .alignment = 48},
        "48 bytes is not a power of two"},
-      {{.format = GPU_FORMAT_RGBA, .width = 4, .height = 4, .size = 64, .alignment = 0},
+      {{.format = GPU_FORMAT_RGBA, .width = 4, .height = 4, .stride = {16}, .size = 64, .alignment = 0},
        "0 bytes is not a power of two"},
+      {{.format = GPU_FORMAT_RGBA, .width = 4, .height = 4, .stride = {16}, .size = 64, .alignment = (size_t)1 << 50},
+       "not a power of two up to"},
+      {{.format = GPU_FORMAT_RGBA, .width = 4, .height = 4, .stride = {16}, .size = 63, .alignment = 256},
+       "do not lie inside its 63 bytes"},
+      {{.format = GPU_FORMAT_RGBA, .width = 4, .height = 4, .stride = {15}, .size = 64, .alignment = 256},
+       "do not lie inside"},
+      {{.format = GPU_FORMAT_RGBA,
+        .width = 4,
+        .height = 4,
+        .stride = {16},
+        .offset = {SIZE_MAX},
+        .size = 64,
+        .alignment = 256},
+       "do not lie inside"},
       {{.format = GPU_FORMAT_RGBA, .width = 4, .height = 4, .size = 0, .alignment = 256}, "4x4, 0 bytes"},
       {{.format = GPU_FORMAT_RGBA, .width = 0, .height = 4, .size = 64, .alignment = 256}, "0x4"},
       {{.format = (GpuFormat)999, .width = 4, .height = 4, .size = 64, .alignment = 256}, "999"},
@@ -144,6 +167,33 @@ test_specs (Rig *rig, const void *data)
       gpu_image_acquire (rig->device, &rig->spec, (GpuMemoryKind)9, rig->stream[0], GPU_ACQUIRE_DEFAULT, &error));
   expect_invalid (&error, "9 is no kind of memory");
   g_assert_cmpuint (rig_stats (rig).misses, ==, 0);
+}
+
+static bool
+refuse_halfway (GpuDevice *device, void *native, void *data, GError **error)
+{
+  const GpuCopy fill = {.dst = data, .dst_stride = 64, .row_bytes = 64, .rows = 64};
+  g_assert_true (gpu_device_fill (device, &fill, 0x11, native, error));
+  g_set_error (error, GPU_ERROR, GPU_ERROR_OUT_OF_MEMORY, "no memory for the second plane");
+  return false;
+}
+
+/* Rules 19 and 21: what was submitted before the refusal runs all the same, and nobody gets the memory before that. */
+static void
+test_refused_halfway (Rig *rig, const void *data)
+{
+  GError *error = NULL;
+  GpuImage *image = rig_filled (rig, &rig->spec, rig->stream[0], 0x00);
+  void *address = gpu_image_data (image);
+  rig_close (rig, 0);
+  g_assert_false (gpu_images_submit (rig->stream[0], NULL, 0, &image, 1, refuse_halfway, address, &error));
+  g_assert_error (error, GPU_ERROR, GPU_ERROR_OUT_OF_MEMORY);
+  g_clear_error (&error);
+  gpu_image_unref (image);
+  GpuImage *other = rig_acquire (rig, &rig->spec, rig->stream[1]);
+  g_assert_true (gpu_image_data (other) != address);
+  gpu_image_unref (other);
+  rig_finish (rig);
 }
 
 /* Rule 2: an export ends with the streams that its user names, or with a wait on the host. */
@@ -182,6 +232,7 @@ main (int argc, char **argv)
   g_test_add_func ("/misuse/memory-outlives-everything", test_memory_outlives_everything);
   RIG_TEST ("/misuse/other-device", test_other_device);
   RIG_TEST ("/misuse/specs", test_specs);
+  RIG_TEST ("/order/rule-21/refused-halfway", test_refused_halfway);
   RIG_TEST ("/cache/rule-2/export", test_export);
   return g_test_run ();
 }

@@ -36,12 +36,13 @@ static int
 channel_of (const Picture *picture, unsigned plane, unsigned byte)
 {
   const char *name = gpu_format_info (picture->spec.format)->name;
+  bool planar = !strcmp (name, "RGBP") || !strcmp (name, "GBR");
 
   if (!strcmp (name, "GRAY8"))
     return 0;
   if (!strcmp (name, "NV12") || !strcmp (name, "I420"))
     return (int)(plane + byte);
-  const char *at = strchr ("RGBA", name[byte]);
+  const char *at = strchr ("RGBA", name[planar ? plane : byte]);
   return at ? (int)(at - "RGBA") : -1;
 }
 
@@ -80,10 +81,14 @@ static const GpuNormalize all_params[] = {
 static void
 test_all (OpFixture *fixture, const void *data)
 {
-  for (unsigned format = FIRST_FORMAT; format < GPU_N_FORMATS; format++)
-    for (unsigned i = 0; i < n_picture_sizes; i++)
+  for (unsigned format = FIRST_FORMAT; format <= GPU_LAST_PICTURE_FORMAT; format++)
+    for (unsigned i = 0; format != GPU_FORMAT_P010_10LE && i < n_picture_sizes; i++)
       for (unsigned p = 0; p < G_N_ELEMENTS (all_params); p++) {
         unsigned pair = format + 5 * i + 3 * p;
+
+        /* The largest size once a format. */
+        if (i == n_picture_sizes - 1 && p != format % G_N_ELEMENTS (all_params))
+          continue;
         uint32_t width = picture_sizes[i][0], height = picture_sizes[i][1];
         GpuImageSpec src = picture_spec ((GpuFormat)format, width, height, (Layout)(pair % N_LAYOUTS));
         GpuImageSpec dst = picture_spec ((GpuFormat)format, width, height, (Layout)(pair / N_LAYOUTS % N_LAYOUTS));
@@ -158,6 +163,138 @@ test_extremes (OpFixture *fixture, const void *data)
   gpu_image_unref (image);
 }
 
+/* Tensors: each value worked out in double precision and rounded once; tests/compare has NumPy's. */
+
+typedef struct {
+  GpuNormalize params;
+  unsigned channels;
+} TensorCase;
+
+/* A half, by looking for it: the nearest of all, the even one of two. */
+static uint16_t
+half_of (double value)
+{
+  double magnitude = fabs (value);
+  uint16_t best = 0;
+
+  if (magnitude >= 65520)
+    return value < 0 ? 0xfc00 : 0x7c00;
+  if (magnitude > 0) {
+    int exponent;
+
+    frexp (magnitude, &exponent);
+    const double unit = exp2 (MAX (exponent, -13) - 11);
+    const double steps = nearbyint (magnitude / unit);
+    /* 1024 steps and more have an exponent; one step too many is the next exponent's first. */
+    best = (uint16_t)(MAX (exponent + 13, 0) * 1024 + steps);
+  }
+  return value < 0 || (value == 0 && signbit (value)) ? best | 0x8000 : best;
+}
+
+/* Where channel @c, counted R, G, B, A, lies: in a pixel, or which plane it is. */
+static unsigned
+letter_of (const GpuImageSpec *spec, unsigned c)
+{
+  const char *name = gpu_format_info (spec->format)->name;
+
+  return spec->format == GPU_FORMAT_GRAY8 ? 0 : (unsigned)(strchr (name, "RGBA"[c]) - name);
+}
+
+static void
+tensor_reference (const Picture *src, Picture *dst, const void *data)
+{
+  const TensorCase *test = data;
+  const GpuNormalize *params = &test->params;
+  const GpuFormatInfo *info = gpu_format_info (dst->spec.format);
+  const bool planar = gpu_format_info (src->spec.format)->n_planes > 1;
+  const unsigned n = dst->spec.channels;
+
+  for (unsigned c = 0; c < n; c++) {
+    const unsigned letter = letter_of (&src->spec, c);
+    const double scale = params->scale[c];
+    const double factor = params->scale_is_stddev ? 1 / sqrt (scale * scale + params->epsilon) : scale;
+    unsigned to = c;
+
+    if (params->order == GPU_CHANNEL_ORDER_STORED) {
+      to = 0;
+      for (unsigned other = 0; other < n; other++)
+        to += letter_of (&src->spec, other) < letter;
+    }
+    for (uint32_t y = 0; y < dst->spec.height; y++)
+      for (uint32_t x = 0; x < dst->spec.width; x++) {
+        const uint8_t in = planar ? *picture_at (src, letter, x, y) : picture_at (src, 0, x, y)[letter];
+        const size_t at = info->layout == GPU_LAYOUT_HWC ? ((size_t)y * dst->spec.width + x) * n + to
+                                                         : ((size_t)to * dst->spec.height + y) * dst->spec.width + x;
+        const double value = (in - (double)params->base[c]) * (factor * params->global_scale) + params->shift;
+
+        if (info->element == GPU_ELEMENT_U8)
+          dst->bytes[at] = (uint8_t)CLAMP (nearbyint (value), 0, 255);
+        else if (info->element == GPU_ELEMENT_F16)
+          ((uint16_t *)(void *)dst->bytes)[at] = half_of (value);
+        else
+          ((float *)(void *)dst->bytes)[at] = (float)value;
+      }
+  }
+}
+
+static bool
+normalize_tensor (GpuStream *stream, GpuImage *src, GpuImage *dst, const void *data, GError **error)
+{
+  return gpu_normalize (stream, src, dst, &((const TensorCase *)data)->params, error);
+}
+
+static void
+test_tensors (OpFixture *fixture, const void *data)
+{
+  static const uint32_t sizes[][2] = {{1, 1}, {3, 5}, {16, 2}, {127, 3}, {128, 4}, {261, 2}};
+  unsigned turn = 0;
+
+  for (unsigned format = FIRST_FORMAT; format <= GPU_LAST_PICTURE_FORMAT; format++) {
+    const GpuFormatInfo *info = gpu_format_info ((GpuFormat)format);
+
+    for (unsigned e = 0; (!info->is_yuv || info->n_channels == 1) && e < GPU_N_ELEMENTS; e++)
+      for (unsigned layout = 0; layout < GPU_N_LAYOUTS; layout++)
+        for (unsigned i = 0; i < G_N_ELEMENTS (sizes); i++, turn++) {
+          TensorCase test = {all_params[turn % G_N_ELEMENTS (all_params)], info->n_channels};
+          g_autoptr (GError) error = NULL;
+          GpuImageSpec spec;
+
+          test.params.order = (GpuChannelOrder)(turn / 2 % 2);
+          if (info->has_alpha && turn / 3 % 2)
+            test.channels = 3;
+          gpu_image_spec_init_tensor (&spec, (GpuElement)e, (GpuLayout)layout, test.channels, sizes[i][0], sizes[i][1],
+                                      &error);
+          g_assert_no_error (error);
+          GpuImageSpec src = picture_spec ((GpuFormat)format, sizes[i][0], sizes[i][1], (Layout)(turn % N_LAYOUTS));
+          picture_check (fixture->stream, &src, &spec, normalize_tensor, tensor_reference, &test);
+        }
+  }
+}
+
+/* A double between two floats that lie on the line between two halves: rounding twice would go the wrong way. */
+static void
+test_double_rounding (OpFixture *fixture, const void *data)
+{
+  GpuImageSpec gray = picture_spec (GPU_FORMAT_GRAY8, 1, 1, LAYOUT_PACKED), spec;
+  g_autoptr (GError) error = NULL;
+  GpuNormalize params;
+
+  gpu_image_spec_init_tensor (&spec, GPU_ELEMENT_F16, GPU_LAYOUT_HWC, 1, 1, 1, &error);
+  g_assert_no_error (error);
+  gpu_normalize_init (&params);
+  params.scale[0] = ldexpf (1, -30);
+  params.shift = 1 + ldexpf (1, -11); /* between 1 and the next half; the even one is 1 */
+  GpuImage *src = test_image_new (fixture->device, &gray, fixture->stream);
+  GpuImage *dst = test_image_new (fixture->device, &spec, fixture->stream);
+  test_image_write (fixture->stream, src, (const uint8_t[]){1}, &gray);
+  gpu_normalize (fixture->stream, src, dst, &params, &error);
+  g_assert_no_error (error);
+  g_autofree uint8_t *got = test_image_read (fixture->stream, dst, 0);
+  g_assert_cmphex (got[0] | got[1] << 8, ==, 0x3c01);
+  gpu_image_unref (src);
+  gpu_image_unref (dst);
+}
+
 typedef struct {
   GpuStream *stream;
   GpuImage *src, *dst;
@@ -220,6 +357,22 @@ test_refusals (OpFixture *fixture, const void *data)
                        "Normalize needs a destination of 64x48 pixels, not of 64x50");
   picture_check_error (stream, src, nv12, normalize, &params, "Normalize does not convert RGB to NV12");
 
+  GpuImageSpec wide_spec = test_spec (GPU_FORMAT_P010_10LE, 64, 48), tensor_spec;
+  GpuImage *wide = test_image_new (fixture->device, &wide_spec, stream);
+  gpu_image_spec_init_tensor (&tensor_spec, GPU_ELEMENT_F32, GPU_LAYOUT_CHW, 4, 64, 48, &error);
+  g_assert_no_error (error);
+  GpuImage *tensor = test_image_new (fixture->device, &tensor_spec, stream);
+  picture_check_error (stream, wide, wide, normalize, &params, "samples of 8 bits, not on P010_10LE");
+  picture_check_error (stream, src, tensor, normalize, &params, "makes a tensor of 3 channels of RGB, not of 4");
+  picture_check_error (stream, nv12, tensor, normalize, &params,
+                       "makes no tensor of NV12: convert it to an RGB format");
+  picture_check_error (stream, tensor, tensor, normalize, &params, "works on pictures, not on a float32 CHW tensor");
+  params.order = (GpuChannelOrder)2;
+  picture_check_error (stream, bgra, tensor, normalize, &params, "no channel order number 2");
+  gpu_normalize_init (&params);
+  gpu_image_unref (wide);
+  gpu_image_unref (tensor);
+
   GpuImage *part = gpu_image_view (src, 0, 0, 32, 32, &error);
   g_assert_no_error (error);
   GpuImage *shifted = gpu_image_view (src, 1, 0, 32, 32, &error);
@@ -257,6 +410,8 @@ main (int argc, char **argv)
   OP_TEST ("/normalize/layouts", test_layouts);
   OP_TEST ("/normalize/values", test_values);
   OP_TEST ("/normalize/extremes", test_extremes);
+  OP_TEST ("/normalize/tensors", test_tensors);
+  OP_TEST ("/normalize/double-rounding", test_double_rounding);
   OP_TEST ("/normalize/refusals", test_refusals);
   return g_test_run ();
 }

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Conversion, per pixel, in integers.
+ *
+ * A pixel is read as three numbers: its R, G, B as they are, or Y and the interpolated U, V in sixteenths. One matrix
+ * with an offset takes them to three numbers of the destination in units of 1/64, which are averaged where the
+ * destination's chroma is subsampled, and then rounded.
+ */
+#pragma once
+
+#include "pixel.h"
+
+/** Fraction bits of interpolated chroma: two from each direction; and of what the matrix gives. */
+#define GPU_CONVERT_SUB_BITS 4
+#define GPU_CONVERT_BITS 6
+
+/**
+ * GpuConvertSide:
+ * @pixels: of RGB formats and GRAY8; of 4:2:0 formats the luma plane
+ * @chroma: of 4:2:0 formats U and V, in planes of their own or in one; channels is 0 for other formats
+ * @down: what a sample of 16 bits is shifted right by to get its value; 0 for 8 bits
+ * @site_x, @site_y: whether chroma lies on a pixel in this direction, and not between two
+ * @chroma_width, @chroma_height: of the chroma planes
+ */
+typedef struct {
+  GpuPixels pixels;
+  GpuPixels chroma;
+  uint32_t down;
+  uint32_t site_x;
+  uint32_t site_y;
+  uint32_t chroma_width;
+  uint32_t chroma_height;
+  uint32_t reserved;
+} GpuConvertSide;
+
+/**
+ * GpuConvertArgs:
+ * @matrix: from the source's numbers to the destination's, in 1/64 after shifting right by @shift
+ * @offset: added before that; the rounding is in it
+ * @max: the largest value of a sample of the destination
+ * @opaque: or'ed to the alpha channel: 255 if the source has none
+ */
+typedef struct {
+  GpuConvertSide src;
+  GpuConvertSide dst;
+  int32_t matrix[3][3];
+  int32_t offset[3];
+  uint32_t shift;
+  int32_t max;
+  uint32_t width;
+  uint32_t height;
+  uint32_t opaque;
+  uint32_t rows; /* of pixels, or pairs of rows */
+} GpuConvertArgs;
+
+/** Between two neighbouring chroma samples: @i0 has the weight 4 - @w1. */
+typedef struct {
+  uint32_t i0;
+  uint32_t i1;
+  uint32_t w1;
+} GpuConvertTap;
+
+/** The chroma samples around luma position @x, in one direction. @n: samples that there are. */
+GPU_PIXEL_FUNC GpuConvertTap
+gpu_convert_tap (uint32_t x, uint32_t n, uint32_t sited)
+{
+  const uint32_t i = x / 2;
+  const uint32_t before = sited || (x & 1) ? i : i ? i - 1 : 0;
+  const uint32_t after = x & 1 ? (i + 1 < n ? i + 1 : n - 1) : i;
+  GpuConvertTap tap;
+
+  tap.i0 = before;
+  tap.i1 = after;
+  tap.w1 = sited ? (x & 1) * 2 : x & 1 ? 1 : 3;
+  return tap;
+}
+
+/** Component @k of the destination, in 1/64. */
+GPU_PIXEL_FUNC int32_t
+gpu_convert_mix (const GpuConvertArgs *args, unsigned k, int32_t a, int32_t b, int32_t c)
+{
+  return (args->matrix[k][0] * a + args->matrix[k][1] * b + args->matrix[k][2] * c + args->offset[k]) >>
+         (int)args->shift;
+}
+
+/** The sample that @value, which has @bits of fraction, rounds to. */
+GPU_PIXEL_FUNC int32_t
+gpu_convert_round (int32_t value, int32_t max, int bits)
+{
+  value = (value + (1 << (bits - 1))) >> bits;
+  return value < 0 ? 0 : value > max ? max : value;
+}
+
+/**
+ * GpuPlanesArgs:
+ *
+ * The samples of up to two planes, each by itself: (value * factor + offset) >> shift, with the rounding in the offset.
+ */
+typedef struct {
+  GpuPixels src[2];
+  GpuPixels dst[2];
+  int32_t factor[2];
+  int32_t offset[2];
+  uint32_t shift[2];
+  uint32_t width[2];
+  uint32_t height[2];
+  uint32_t src_down;
+  uint32_t dst_up;
+  int32_t max;
+  uint32_t first; /* row of the second plane, after those of the first */
+  uint32_t rows;
+  uint32_t reserved;
+} GpuPlanesArgs;
+
+GPU_PIXEL_FUNC uint32_t
+gpu_convert_sample (const GpuPlanesArgs *args, unsigned plane, uint32_t sample)
+{
+  int32_t value =
+      ((int32_t)(sample >> args->src_down) * args->factor[plane] + args->offset[plane]) >> (int)args->shift[plane];
+
+  value = value < 0 ? 0 : value > args->max ? args->max : value;
+  return (uint32_t)value << args->dst_up;
+}
+
+/** Between tensors: @n elements one after the other. */
+typedef struct {
+  const uint8_t *src;
+  uint8_t *dst;
+  uint64_t n;
+  float scale;
+  float offset;
+  uint32_t src_size;
+  uint32_t dst_size;
+  uint32_t vector;
+  uint32_t reserved;
+} GpuElementsArgs;
+
+/** Bits of an element of @size bytes to a number. */
+GPU_PIXEL_FUNC float
+gpu_element_value (uint32_t bits, uint32_t size)
+{
+  return size == 1 ? (float)bits : size == 2 ? gpu_float_from_half ((uint16_t)bits) : gpu_float_from_bits (bits);
+}
+
+GPU_PIXEL_FUNC uint32_t
+gpu_element_bits (float value, uint32_t size)
+{
+  return size == 1 ? gpu_round_to_byte (value) : size == 2 ? gpu_half_from_float (value) : gpu_float_bits (value);
+}
+
+/** in * scale + offset, each step rounded. */
+GPU_PIXEL_FUNC uint32_t
+gpu_convert_element (uint32_t bits, uint32_t src_size, uint32_t dst_size, float scale, float offset)
+{
+  const float scaled = gpu_element_value (bits, src_size) * scale;
+
+  return gpu_element_bits (scaled + offset, dst_size);
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Conversion: arguments, checks, and which of its kernels does it. The work on the CPU device is in convert-cpu.c.
+ */
+#include "convert.h"
+
+#include "convert-pixel.h"
+#include "convert-priv.h"
+#include "op-priv.h"
+#include "reformat-priv.h"
+
+#include <math.h>
+
+/* The largest number that the sum of the matrix' products may reach. */
+#define MAX_SUM 2147000000.0
+
+void
+gpu_convert_init (GpuConvert *params)
+{
+  *params = (GpuConvert){.scale = 1};
+}
+
+/* From a side's numbers to R, G, B in 0 .. 1, or to Y in 0 .. 1 and Cb, Cr in -1/2 .. 1/2, and back. */
+typedef struct {
+  bool is_yuv;
+  bool has_chroma;
+  double kr, kb;
+  double zero[3], one[3]; /* the numbers for 0, and the distance to those for 1 */
+} Space;
+
+static bool
+is_limited (const GpuFormatInfo *info, GpuRange range)
+{
+  return range == GPU_RANGE_LIMITED || (range == GPU_RANGE_DEFAULT && info->is_yuv && info->n_channels > 1);
+}
+
+static Space
+make_space (const GpuFormatInfo *info, const GpuColorimetry *colorimetry)
+{
+  static const double k[GPU_N_MATRICES][2] = {
+      [GPU_MATRIX_BT709] = {0.2126, 0.0722},
+      [GPU_MATRIX_BT601] = {0.299, 0.114},
+      [GPU_MATRIX_BT2020] = {0.2627, 0.0593},
+  };
+  const double unit = 1 << (info->bits - 8), max = (1 << info->bits) - 1;
+  const bool limited = is_limited (info, colorimetry->range);
+  Space space = {.is_yuv = info->is_yuv,
+                 .has_chroma = info->n_channels > 1,
+                 .kr = k[colorimetry->matrix][0],
+                 .kb = k[colorimetry->matrix][1]};
+
+  for (unsigned c = 0; c < 3; c++) {
+    const bool chroma = c && info->is_yuv;
+
+    space.zero[c] = chroma ? 128 * unit : limited ? 16 * unit : 0;
+    space.one[c] = !limited ? max : chroma ? 224 * unit : 219 * unit;
+  }
+  return space;
+}
+
+static void
+to_rgb (const Space *space, double v[3])
+{
+  const double kg = 1 - space->kr - space->kb;
+  const double y = v[0], cb = space->has_chroma ? v[1] : 0, cr = space->has_chroma ? v[2] : 0;
+
+  if (!space->is_yuv)
+    return;
+  v[0] = y + 2 * (1 - space->kr) * cr;
+  v[1] = y - 2 * space->kb * (1 - space->kb) / kg * cb - 2 * space->kr * (1 - space->kr) / kg * cr;
+  v[2] = y + 2 * (1 - space->kb) * cb;
+}
+
+static void
+from_rgb (const Space *space, double v[3])
+{
+  const double r = v[0], b = v[2], y = space->kr * r + (1 - space->kr - space->kb) * v[1] + space->kb * b;
+
+  if (!space->is_yuv)
+    return;
+  v[0] = y;
+  v[1] = (b - y) / (2 * (1 - space->kb));
+  v[2] = (r - y) / (2 * (1 - space->kr));
+}
+
+/* The exact numbers of the destination for those of the source. */
+static void
+convert_exactly (const Space *src, const Space *dst, const double in[3], double out[3])
+{
+  for (unsigned c = 0; c < 3; c++)
+    out[c] = (in[c] - src->zero[c]) / src->one[c];
+  if (src->is_yuv != dst->is_yuv || src->kr != dst->kr) {
+    to_rgb (src, out);
+    from_rgb (dst, out);
+  } else if (!src->has_chroma) {
+    out[1] = out[2] = 0;
+  }
+  for (unsigned c = 0; c < 3; c++)
+    out[c] = dst->zero[c] + out[c] * dst->one[c];
+}
+
+/* The matrix in as many bits as fit. The source's numbers have @sub_bits of fraction and are at most @max. */
+static void
+set_matrix (GpuConvertArgs *args, const Space *src, const Space *dst, int sub_bits, double max)
+{
+  double matrix[3][3], base[3], column[3], sum = 0;
+  int bits = 20 + sub_bits;
+
+  convert_exactly (src, dst, (const double[]){0, 0, 0}, base);
+  for (unsigned j = 0; j < 3; j++) {
+    const double in[3] = {j == 0, j == 1, j == 2};
+
+    convert_exactly (src, dst, in, column);
+    for (unsigned k = 0; k < 3; k++)
+      matrix[k][j] = column[k] - base[k];
+  }
+  for (unsigned k = 0; k < 3; k++) {
+    double size = fabs (base[k]) + 1;
+
+    for (unsigned j = 0; j < 3; j++)
+      size += fabs (matrix[k][j]) * max;
+    sum = MAX (sum, size);
+  }
+  while (ldexp (sum, bits) > MAX_SUM)
+    bits--;
+
+  args->shift = (uint32_t)(bits - GPU_CONVERT_BITS);
+  for (unsigned k = 0; k < 3; k++) {
+    for (unsigned j = 0; j < 3; j++)
+      args->matrix[k][j] = (int32_t)lrint (ldexp (matrix[k][j], bits - sub_bits));
+    args->offset[k] = (int32_t)lrint (ldexp (base[k], bits)) + (1 << (args->shift - 1));
+  }
+}
+
+static bool
+is_subsampled (const GpuFormatInfo *info)
+{
+  return info->is_yuv && info->n_channels > 1;
+}
+
+/* The chroma planes' addresses: channels U, V. */
+static GpuPixels
+chroma_pixels (GpuImage *image, const GpuFormatInfo *info)
+{
+  const GpuImageSpec *spec = gpu_image_spec (image);
+  const uint32_t size = info->bits > 8 ? 2 : 1;
+  GpuPixels pixels = {
+      .step = info->plane[1].pixel_bytes, .size = size, .channels = 2, .group = info->plane[1].pixel_bytes / size};
+  uintptr_t misaligned = 0;
+
+  for (unsigned c = 0; c < 2; c++) {
+    const unsigned plane = info->channel_plane[1 + c];
+
+    pixels.data[c] = gpu_op_plane (image, plane) + info->channel[1 + c];
+    pixels.stride[c] = spec->stride[plane];
+    pixels.at[c] = (uint32_t)info->channel[1 + c] / size;
+    misaligned |= (uintptr_t)gpu_op_plane (image, plane) | spec->stride[plane];
+  }
+  pixels.vector = !(misaligned & (pixels.group == 1 ? 4 * size - 1 : 15));
+  return pixels;
+}
+
+static GpuPixels
+luma_pixels (GpuImage *image, const GpuFormatInfo *info)
+{
+  const GpuImageSpec *spec = gpu_image_spec (image);
+  const uint32_t size = info->bits > 8 ? 2 : 1;
+  const uintptr_t misaligned = (uintptr_t)gpu_op_plane (image, 0) | spec->stride[0];
+
+  return (GpuPixels){.data = {gpu_op_plane (image, 0)},
+                     .stride = {spec->stride[0]},
+                     .step = size,
+                     .size = size,
+                     .channels = 1,
+                     .group = 1,
+                     .vector = !(misaligned & (4 * size - 1))};
+}
+
+static GpuConvertSide
+make_side (GpuImage *image, const GpuFormatInfo *info, GpuChromaSite site)
+{
+  const GpuImageSpec *spec = gpu_image_spec (image);
+
+  if (!is_subsampled (info))
+    return (GpuConvertSide){.pixels = gpu_op_pixels (image)};
+  return (GpuConvertSide){.pixels = luma_pixels (image, info),
+                          .chroma = chroma_pixels (image, info),
+                          .down = info->bits > 8 ? 16u - info->bits : 0,
+                          .site_x = site != GPU_CHROMA_SITE_CENTER,
+                          .site_y = site == GPU_CHROMA_SITE_TOP_LEFT,
+                          .chroma_width = gpu_image_spec_plane_width (spec, 1),
+                          .chroma_height = gpu_image_spec_plane_height (spec, 1)};
+}
+
+static const GpuKernel rows_kernel = {
+    .name = "gpu_convert_rows",
+    .args_size = sizeof (GpuConvertArgs),
+    .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+    .run = gpu_convert_run_rows,
+};
+
+static const GpuKernel row_pairs_kernel = {
+    .name = "gpu_convert_row_pairs",
+    .args_size = sizeof (GpuConvertArgs),
+    .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+    .run = gpu_convert_run_row_pairs,
+};
+
+static const GpuKernel planes_kernel = {
+    .name = "gpu_convert_planes",
+    .args_size = sizeof (GpuPlanesArgs),
+    .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+    .run = gpu_convert_run_planes,
+};
+
+static const GpuKernel elements_kernel = {
+    .name = "gpu_convert_elements",
+    .args_size = sizeof (GpuElementsArgs),
+    .block = {GPU_OP_QUAD_BLOCK_X * GPU_OP_QUAD_BLOCK_Y, 1, 1},
+    .run = gpu_convert_run_elements,
+};
+
+/* Through the matrix. */
+static bool
+convert_pixels (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConvert *params, GError **error)
+{
+  const GpuImageSpec *spec = gpu_image_spec (src);
+  const GpuFormatInfo *from = gpu_format_info (spec->format);
+  const GpuFormatInfo *to = gpu_format_info (gpu_image_spec (dst)->format);
+  const Space src_space = make_space (from, &params->src), dst_space = make_space (to, &params->dst);
+  GpuConvertArgs args = {.src = make_side (src, from, params->src.chroma_site),
+                         .dst = make_side (dst, to, params->dst.chroma_site),
+                         .max = (1 << to->bits) - 1,
+                         .width = spec->width,
+                         .height = spec->height,
+                         .opaque = from->has_alpha ? 0 : 255,
+                         .rows = is_subsampled (to) ? spec->height / 2 + spec->height % 2 : spec->height};
+
+  set_matrix (&args, &src_space, &dst_space, is_subsampled (from) ? GPU_CONVERT_SUB_BITS : 0, (1 << from->bits) - 1);
+  return gpu_images_launch (stream, src, dst, is_subsampled (to) ? &row_pairs_kernel : &rows_kernel, &args,
+                            gpu_op_quad_extent (spec->width, args.rows), error);
+}
+
+/* Sample by sample: from 4:2:0 to 4:2:0 of the same matrix and site, or to GRAY8. */
+static bool
+convert_planes (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConvert *params, GError **error)
+{
+  const GpuImageSpec *spec = gpu_image_spec (src);
+  const GpuFormatInfo *from = gpu_format_info (spec->format);
+  const GpuFormatInfo *to = gpu_format_info (gpu_image_spec (dst)->format);
+  const Space src_space = make_space (from, &params->src), dst_space = make_space (to, &params->dst);
+  const bool chroma = is_subsampled (to);
+  GpuPlanesArgs args = {.src = {luma_pixels (src, from)},
+                        .dst = {luma_pixels (dst, to)},
+                        .width = {spec->width},
+                        .height = {spec->height},
+                        .src_down = from->bits > 8 ? 16u - from->bits : 0,
+                        .dst_up = to->bits > 8 ? 16u - to->bits : 0,
+                        .max = (1 << to->bits) - 1,
+                        .first = spec->height};
+
+  if (chroma) {
+    args.src[1] = chroma_pixels (src, from);
+    args.dst[1] = chroma_pixels (dst, to);
+    args.width[1] = gpu_image_spec_plane_width (spec, 1);
+    args.height[1] = gpu_image_spec_plane_height (spec, 1);
+  }
+  for (unsigned i = 0; i < 2; i++) {
+    /* The product stays below 2^31: a value has 10 bits, a factor less than 17 + 3. */
+    const double factor = dst_space.one[i] / src_space.one[i];
+
+    args.shift[i] = 17;
+    args.factor[i] = (int32_t)lrint (ldexp (factor, 17));
+    args.offset[i] = (int32_t)lrint (ldexp (dst_space.zero[i] - src_space.zero[i] * factor, 17)) + (1 << 16);
+  }
+  args.rows = args.height[0] + args.height[1];
+  return gpu_images_launch (stream, src, dst, &planes_kernel, &args, gpu_op_quad_extent (spec->width, args.rows),
+                            error);
+}
+
+static bool
+convert_tensors (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConvert *params, GError **error)
+{
+  const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
+  const GpuFormatInfo *src_info = gpu_format_info (from->format), *dst_info = gpu_format_info (to->format);
+  const uint32_t src_size = (uint32_t)gpu_element_bytes (src_info->element);
+  const uint32_t dst_size = (uint32_t)gpu_element_bytes (dst_info->element);
+  const uintptr_t src_address = (uintptr_t)gpu_op_plane (src, 0), dst_address = (uintptr_t)gpu_op_plane (dst, 0);
+  const uint64_t n = from->size / src_size;
+
+  if (src_info->layout != dst_info->layout || from->channels != to->channels) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "Convert does not make a %s of %u channels of a %s of %u: use gpu_reformat() for the order of "
+                 "dimensions",
+                 dst_info->name, to->channels, src_info->name, from->channels);
+    return false;
+  }
+  if (!isfinite (params->scale) || !isfinite (params->offset)) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "Convert needs finite numbers as scale and offset, not %g and %g",
+                 (double)params->scale, (double)params->offset);
+    return false;
+  }
+
+  const GpuElementsArgs args = {
+      .src = gpu_op_plane (src, 0),
+      .dst = gpu_op_plane (dst, 0),
+      .n = n,
+      .scale = params->scale,
+      .offset = params->offset,
+      .src_size = src_size,
+      .dst_size = dst_size,
+      .vector = !(src_address & (4 * src_size - 1)) && !(dst_address & (4 * dst_size - 1)),
+  };
+  const GpuExtent extent = {(uint32_t)MIN (n / 4 + 1, (uint64_t)1 << 30), 1, 1};
+  return gpu_images_launch (stream, src, dst, &elements_kernel, &args, extent, error);
+}
+
+static bool
+check_colorimetry (const char *what, const GpuColorimetry *colorimetry, GError **error)
+{
+  if ((unsigned)colorimetry->matrix < GPU_N_MATRICES && (unsigned)colorimetry->range < GPU_N_RANGES &&
+      (unsigned)colorimetry->chroma_site < GPU_N_CHROMA_SITES)
+    return true;
+  g_set_error (
+      error, GPU_ERROR, GPU_ERROR_INVALID,
+      "Convert knows no matrix %d, range %d and chroma site %d, as the %s is to have: use members of GpuMatrix, "
+      "GpuRange and GpuChromaSite",
+      (int)colorimetry->matrix, (int)colorimetry->range, (int)colorimetry->chroma_site, what);
+  return false;
+}
+
+bool
+gpu_convert (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConvert *params, GError **error)
+{
+  const GpuImageSpec *spec = gpu_image_spec (src);
+  const GpuFormatInfo *from = gpu_format_info (spec->format);
+  const GpuFormatInfo *to = gpu_format_info (gpu_image_spec (dst)->format);
+  GpuConvert defaults;
+
+  if (!params) {
+    gpu_convert_init (&defaults);
+    params = &defaults;
+  }
+  if (!gpu_op_check_devices ("Convert", stream, src, dst, error) ||
+      !gpu_op_check_size ("Convert", dst, spec->width, spec->height, error) ||
+      !check_colorimetry ("source", &params->src, error) || !check_colorimetry ("destination", &params->dst, error))
+    return false;
+  if (from->is_tensor != to->is_tensor) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "Convert does not make %s of %s: use gpu_normalize() or gpu_reformat() between pictures and tensors",
+                 to->name, from->name);
+    return false;
+  }
+  if (!gpu_op_check_apart ("Convert", src, dst, error) || !gpu_op_check_elements ("Convert", src, error) ||
+      !gpu_op_check_elements ("Convert", dst, error))
+    return false;
+
+  if (from->is_tensor)
+    return convert_tensors (stream, src, dst, params, error);
+  if (!from->is_yuv && !to->is_yuv && is_limited (from, params->src.range) == is_limited (to, params->dst.range))
+    return gpu_reformat_pixels (stream, src, dst, from->has_alpha ? 0 : 255, error);
+  if (is_subsampled (from) && to->is_yuv && params->src.matrix == params->dst.matrix &&
+      (!is_subsampled (to) || params->src.chroma_site == params->dst.chroma_site))
+    return convert_planes (stream, src, dst, params, error);
+  return convert_pixels (stream, src, dst, params, error);
+}
+
+void
+gpu_convert_color (const uint8_t color[GPU_MAX_CHANNELS], GpuFormat format, const GpuColorimetry *colorimetry,
+                   uint8_t values[GPU_MAX_CHANNELS])
+{
+  static const GpuColorimetry defaults;
+  const GpuFormatInfo *info = gpu_format_info (format);
+  const GpuFormatInfo *rgba = gpu_format_info (GPU_FORMAT_RGBA);
+  const double in[3] = {color[0], color[1], color[2]};
+  double out[3];
+
+  g_return_if_fail (info != NULL && !info->is_tensor);
+
+  const Space src = make_space (rgba, &defaults), dst = make_space (info, colorimetry ? colorimetry : &defaults);
+  convert_exactly (&src, &dst, in, out);
+  for (unsigned c = 0; c < 3; c++)
+    values[c] = (uint8_t)CLAMP (lrint (out[c] / (1 << (info->bits - 8))), 0, 255);
+  values[3] = color[3];
+}

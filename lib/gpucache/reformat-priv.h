@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What conversion needs of reformatting.
+ */
+#pragma once
+
+#include "image-priv.h"
+
+/** Moves 8-bit channels between pictures, or a picture and a tensor, of one size, neither subsampled. Channels that
+ * @dst lacks are left out; the fourth one is or'ed with @opaque, and 0 where @src has none. */
+bool gpu_reformat_pixels (GpuStream *stream, GpuImage *src, GpuImage *dst, uint32_t opaque, GError **error);

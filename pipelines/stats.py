@@ -15,9 +15,13 @@ import cachestats  # noqa: E402
 def stats(arguments):
     Gst.init(None)
     try:
-        pipeline = Gst.parse_launchv(arguments)
+        parsed = Gst.parse_launchv(arguments)
     except GLib.Error as error:
         sys.exit(f"stats: {error.message}")
+    pipeline = parsed
+    if not isinstance(parsed, Gst.Pipeline):  # a single element comes as it is
+        pipeline = Gst.Pipeline()
+        pipeline.add(parsed)
     elements = [element for element in pipeline.children if element.find_property("cache-stats")]
     if not elements:
         sys.exit("stats: none of the elements uses the cache: put gpuupload in")

@@ -37,10 +37,43 @@ gst_gpu_caps_filter (GstCaps *caps, GstCaps *filter)
   return result;
 }
 
+/* Caps that say nothing about colours have a default that depends on the size. Where that would change, the colours of
+ * what came in are written down. */
+static void
+keep_colorimetry (GstCaps *in, GstCaps *out)
+{
+  GstVideoInfo in_info, out_info;
+  g_autofree gchar *colorimetry = NULL;
+
+  if (gst_structure_has_field (gst_caps_get_structure (out, 0), "colorimetry") ||
+      !gst_video_info_from_caps (&in_info, in) || !gst_video_info_from_caps (&out_info, out) ||
+      gst_video_colorimetry_is_equal (&in_info.colorimetry, &out_info.colorimetry))
+    return;
+  colorimetry = gst_video_colorimetry_to_string (&in_info.colorimetry);
+  if (colorimetry)
+    gst_caps_set_simple (out, "colorimetry", G_TYPE_STRING, colorimetry, NULL);
+}
+
+GstCaps *
+gst_gpu_base_transform_fixate_caps (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps, GstCaps *others)
+{
+  others = gst_caps_make_writable (gst_caps_fixate (others));
+  if (direction == GST_PAD_SINK && gst_caps_get_size (others) > 0)
+    keep_colorimetry (caps, others);
+  return others;
+}
+
 static gboolean
 is_pool_of (GstBufferPool *pool, GpuDevice *device)
 {
   return GST_IS_GPU_BUFFER_POOL (pool) && gst_gpu_buffer_pool_get_device (GST_GPU_BUFFER_POOL (pool)) == device;
+}
+
+static GstBufferPool *
+new_pool (GstGpuBaseTransform *self)
+{
+  return gst_gpu_base_transform_out_is_gpu (self) ? gst_gpu_buffer_pool_new (gst_gpu_base_transform_device (self))
+                                                  : gst_video_buffer_pool_new ();
 }
 
 /* Takes over @pool; NULL if it does not like the config. */
@@ -57,6 +90,23 @@ configure (GstBufferPool *pool, GstCaps *caps, guint size, guint min, guint max,
   return pool;
 }
 
+/* The base class configures the pool once more, and puts one of system memory in its place if that is refused. */
+static gboolean
+keep_device_memory (GstGpuBaseTransform *self, GstQuery *query, GstCaps *caps)
+{
+  g_autoptr (GstBufferPool) decided = NULL;
+  g_autoptr (GstBufferPool) own = NULL;
+  guint size, min, max;
+
+  gst_query_parse_nth_allocation_pool (query, 0, &decided, &size, &min, &max);
+  if (is_pool_of (decided, gst_gpu_base_transform_device (self)))
+    return TRUE;
+  own = configure (new_pool (self), caps, size, min, 0, TRUE);
+  if (own)
+    gst_query_set_nth_allocation_pool (query, 0, own, size, min, 0);
+  return own != NULL;
+}
+
 /* The pool that downstream offers, if it will do; else a new one. The query's other pools and allocators go. */
 gboolean
 gst_gpu_base_transform_decide_allocation (GstBaseTransform *trans, GstQuery *query)
@@ -64,6 +114,7 @@ gst_gpu_base_transform_decide_allocation (GstBaseTransform *trans, GstQuery *que
   GstGpuBaseTransform *self = GST_GPU_BASE_TRANSFORM (trans);
   gboolean is_gpu = gst_gpu_base_transform_out_is_gpu (self);
   gboolean video_meta = is_gpu || gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
+  g_autoptr (GError) error = NULL;
   GstVideoInfo info;
   GstBufferPool *pool = NULL;
   GstCaps *caps;
@@ -83,12 +134,21 @@ gst_gpu_base_transform_decide_allocation (GstBaseTransform *trans, GstQuery *que
     max = 0;
   }
   size = MAX (size, (guint)GST_VIDEO_INFO_SIZE (&info));
-  if (!pool) {
-    pool = is_gpu ? gst_gpu_buffer_pool_new (gst_gpu_base_transform_device (self)) : gst_video_buffer_pool_new ();
-    pool = configure (pool, caps, size, min, max, video_meta);
+  if (pool && is_gpu) {
+    /* One that is active for other frames, or in another way cannot serve, would end in system memory. */
+    pool = configure (pool, caps, size, min, max, TRUE);
     if (!pool) {
-      GST_ELEMENT_ERROR (self, RESOURCE, SETTINGS, ("No pool can be made for these caps: choose another size."),
-                         ("caps %" GST_PTR_FORMAT, (gpointer)caps));
+      GST_DEBUG_OBJECT (self, "downstream's pool does not take the config");
+      max = 0;
+    }
+  }
+  if (!pool) {
+    pool = configure (new_pool (self), caps, size, min, max, video_meta);
+    if (!pool) {
+      g_autofree gchar *text = gst_caps_to_string (caps);
+
+      g_set_error (&error, GPU_ERROR, GPU_ERROR_INVALID, "No pool can be made for %s: choose another size.", text);
+      gst_gpu_base_transform_post_error (self, error);
       return FALSE;
     }
   }
@@ -101,7 +161,9 @@ gst_gpu_base_transform_decide_allocation (GstBaseTransform *trans, GstQuery *que
     while (gst_query_get_n_allocation_params (query) > 0)
       gst_query_remove_nth_allocation_param (query, 0);
   }
-  return GST_BASE_TRANSFORM_CLASS (g_type_class_peek (GST_TYPE_BASE_TRANSFORM))->decide_allocation (trans, query);
+  if (!GST_BASE_TRANSFORM_CLASS (g_type_class_peek (GST_TYPE_BASE_TRANSFORM))->decide_allocation (trans, query))
+    return FALSE;
+  return !is_gpu || keep_device_memory (self, query, caps);
 }
 
 gboolean

@@ -40,6 +40,7 @@ typedef struct {
   /* Of the streaming thread. */
   GstVideoInfo in_info, out_info;
   gboolean in_is_gpu, out_is_gpu;
+  GstCaps *caps;     /* that came in last, taken or refused */
   GpuStream *own;    /* made when first needed */
   GpuStream *stream; /* of the frame at hand */
   GpuThrottle *throttle;
@@ -65,54 +66,6 @@ gst_gpu_stream_mode_get_type (void)
   if (g_once_init_enter (&type))
     g_once_init_leave (&type, g_enum_register_static ("GstGpuStreamMode", values));
   return type;
-}
-
-/* Errors. */
-
-static void
-post (GstGpuBaseTransform *self, GstMessageType type, const GError *error)
-{
-  GQuark domain = GST_LIBRARY_ERROR;
-  gint code = GST_LIBRARY_ERROR_FAILED;
-
-  if (error->domain == GPU_ERROR) {
-    switch ((GpuError)error->code) {
-    case GPU_ERROR_NO_DEVICE:
-      domain = GST_RESOURCE_ERROR;
-      code = GST_RESOURCE_ERROR_NOT_FOUND;
-      break;
-    case GPU_ERROR_OUT_OF_MEMORY:
-      domain = GST_RESOURCE_ERROR;
-      code = GST_RESOURCE_ERROR_NO_SPACE_LEFT;
-      break;
-    case GPU_ERROR_DEVICE_LOST:
-    case GPU_ERROR_FORKED:
-      domain = GST_RESOURCE_ERROR;
-      code = GST_RESOURCE_ERROR_FAILED;
-      break;
-    case GPU_ERROR_INVALID:
-      code = GST_LIBRARY_ERROR_SETTINGS;
-      break;
-    case GPU_ERROR_UNSUPPORTED:
-      domain = GST_STREAM_ERROR;
-      code = GST_STREAM_ERROR_NOT_IMPLEMENTED;
-      break;
-    }
-  }
-  gst_element_message_full (GST_ELEMENT (self), type, domain, code, g_strdup (error->message), NULL, __FILE__, __func__,
-                            __LINE__);
-}
-
-void
-gst_gpu_base_transform_post_error (GstGpuBaseTransform *self, const GError *error)
-{
-  post (self, GST_MESSAGE_ERROR, error);
-}
-
-void
-gst_gpu_base_transform_post_warning (GstGpuBaseTransform *self, const GError *error)
-{
-  post (self, GST_MESSAGE_WARNING, error);
 }
 
 /* The device. */
@@ -149,7 +102,8 @@ dup_device_name (GstGpuBaseTransform *self)
   return name;
 }
 
-/* Called without the object lock, whenever a device or a limit is new. */
+/* Called without the object lock, whenever a device or a limit may be new. One that is in force is not set again, which
+ * would repeat the library's warning about one that is above the device's memory. */
 static void
 apply_limit (GstGpuBaseTransform *self)
 {
@@ -164,7 +118,8 @@ apply_limit (GstGpuBaseTransform *self)
   limit = priv->limit;
   GST_OBJECT_UNLOCK (self);
 
-  if (device && is_set && !gpu_cache_set_limit (device, GPU_ACCOUNT_DEVICE, limit, &error))
+  if (device && is_set && gpu_cache_get_limit (device, GPU_ACCOUNT_DEVICE) != (guint64)limit &&
+      !gpu_cache_set_limit (device, GPU_ACCOUNT_DEVICE, limit, &error))
     gst_gpu_base_transform_post_warning (self, error);
   if (device)
     gpu_device_unref (device);
@@ -269,9 +224,27 @@ gst_gpu_base_transform_set_context (GstElement *element, GstContext *context)
   GST_ELEMENT_CLASS (parent_class)->set_context (element, context);
 }
 
+static gboolean update (GstGpuBaseTransform *self);
+
+/* Upstream asks for memory in its streaming thread, and the base class may decide caps again to answer. */
+static gboolean
+query_allocation (GstGpuBaseTransform *self, GstQuery *query)
+{
+  gboolean result;
+
+  if (update (self))
+    gst_base_transform_reconfigure_src (GST_BASE_TRANSFORM (self));
+  g_atomic_int_set (&PRIVATE (self)->negotiating, TRUE);
+  result = GST_BASE_TRANSFORM_CLASS (parent_class)->query (GST_BASE_TRANSFORM (self), GST_PAD_SINK, query);
+  g_atomic_int_set (&PRIVATE (self)->negotiating, FALSE);
+  return result;
+}
+
 static gboolean
 gst_gpu_base_transform_query (GstBaseTransform *trans, GstPadDirection direction, GstQuery *query)
 {
+  if (direction == GST_PAD_SINK && GST_QUERY_TYPE (query) == GST_QUERY_ALLOCATION)
+    return query_allocation (GST_GPU_BASE_TRANSFORM (trans), query);
   if (GST_QUERY_TYPE (query) == GST_QUERY_CONTEXT) {
     GpuDevice *device = ref_device (GST_GPU_BASE_TRANSFORM (trans));
     gboolean answered = device && gst_gpu_handle_context_query (GST_ELEMENT (trans), query, device);
@@ -305,6 +278,8 @@ gst_gpu_base_transform_stop (GstBaseTransform *trans)
 
   if (priv->device)
     gst_gpu_cache_log (GST_ELEMENT (trans), priv->device);
+  gst_gpu_base_transform_forget_error (GST_GPU_BASE_TRANSFORM (trans));
+  gst_clear_caps (&priv->caps);
   g_clear_pointer (&priv->throttle, gpu_throttle_free);
   g_clear_pointer (&priv->stream, gpu_stream_unref);
   g_clear_pointer (&priv->own, gpu_stream_unref);
@@ -380,6 +355,23 @@ gst_gpu_base_transform_get_unit_size (GstBaseTransform *trans, GstCaps *caps, gs
 }
 
 static gboolean
+parse_caps (GstVideoInfo *info, GstCaps *caps, GError **error)
+{
+  const GstStructure *structure = gst_caps_get_structure (caps, 0);
+  const gchar *format = gst_structure_get_string (structure, "format");
+  gint width = 0, height = 0;
+
+  if (gst_video_info_from_caps (info, caps))
+    return TRUE;
+  gst_structure_get_int (structure, "width", &width);
+  gst_structure_get_int (structure, "height", &height);
+  g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+               "No %s frame of %dx%d fits in memory: choose another format or size.", format ? format : "raw", width,
+               height);
+  return FALSE;
+}
+
+static gboolean
 gst_gpu_base_transform_set_caps (GstBaseTransform *trans, GstCaps *in, GstCaps *out)
 {
   GstGpuBaseTransform *self = GST_GPU_BASE_TRANSFORM (trans);
@@ -389,10 +381,8 @@ gst_gpu_base_transform_set_caps (GstBaseTransform *trans, GstCaps *in, GstCaps *
   GstVideoInfo in_info, out_info;
   GpuImageSpec spec;
 
-  if (!gst_video_info_from_caps (&in_info, in) || !gst_video_info_from_caps (&out_info, out)) {
-    GST_ELEMENT_ERROR (self, STREAM, FORMAT,
-                       ("These caps describe no frame that fits in memory: choose another format or size."),
-                       ("in %" GST_PTR_FORMAT ", out %" GST_PTR_FORMAT, (gpointer)in, (gpointer)out));
+  if (!parse_caps (&in_info, in, &error) || !parse_caps (&out_info, out, &error)) {
+    gst_gpu_base_transform_post_error (self, error);
     return FALSE;
   }
   priv->in_info = in_info;
@@ -406,7 +396,21 @@ gst_gpu_base_transform_set_caps (GstBaseTransform *trans, GstCaps *in, GstCaps *
     gst_gpu_base_transform_post_error (self, error);
     return FALSE;
   }
+  gst_gpu_base_transform_forget_error (self);
   return TRUE;
+}
+
+/* The caps event that was refused comes again before each frame. */
+static void
+forget_error_of_other_caps (GstGpuBaseTransform *self, GstEvent *event)
+{
+  GstGpuBaseTransformPrivate *priv = PRIVATE (self);
+  GstCaps *caps;
+
+  gst_event_parse_caps (event, &caps);
+  if (!priv->caps || !gst_caps_is_equal (priv->caps, caps))
+    gst_gpu_base_transform_forget_error (self);
+  gst_caps_replace (&priv->caps, caps);
 }
 
 static gboolean
@@ -418,6 +422,7 @@ gst_gpu_base_transform_sink_event (GstBaseTransform *trans, GstEvent *event)
   if (GST_EVENT_TYPE (event) != GST_EVENT_CAPS)
     return GST_BASE_TRANSFORM_CLASS (parent_class)->sink_event (trans, event);
 
+  forget_error_of_other_caps (self, event);
   update (self);
   g_atomic_int_set (&PRIVATE (self)->negotiating, TRUE);
   result = GST_BASE_TRANSFORM_CLASS (parent_class)->sink_event (trans, event);
@@ -613,6 +618,14 @@ gst_gpu_base_transform_transform (GstBaseTransform *trans, GstBuffer *in, GstBuf
 /* The object. */
 
 static void
+gst_gpu_base_transform_notify (GObject *object, GParamSpec *pspec)
+{
+  gst_gpu_base_transform_forget_error (GST_GPU_BASE_TRANSFORM (object));
+  if (G_OBJECT_CLASS (parent_class)->notify)
+    G_OBJECT_CLASS (parent_class)->notify (object, pspec);
+}
+
+static void
 gst_gpu_base_transform_set_property (GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
   GstGpuBaseTransform *self = GST_GPU_BASE_TRANSFORM (object);
@@ -710,6 +723,7 @@ gst_gpu_base_transform_class_init (GstGpuBaseTransformClass *klass)
 
   object_class->set_property = gst_gpu_base_transform_set_property;
   object_class->get_property = gst_gpu_base_transform_get_property;
+  object_class->notify = gst_gpu_base_transform_notify;
   object_class->finalize = gst_gpu_base_transform_finalize;
 
   g_object_class_install_property (
@@ -748,6 +762,7 @@ gst_gpu_base_transform_class_init (GstGpuBaseTransformClass *klass)
   trans_class->stop = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_stop);
   trans_class->query = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_query);
   trans_class->get_unit_size = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_get_unit_size);
+  trans_class->fixate_caps = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_fixate_caps);
   trans_class->set_caps = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_set_caps);
   trans_class->sink_event = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_sink_event);
   trans_class->src_event = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_src_event);

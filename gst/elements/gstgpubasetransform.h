@@ -14,7 +14,8 @@
 G_BEGIN_DECLS
 
 /** What the library takes, in the order in which elements offer it. */
-#define GST_GPU_FORMATS "{ NV12, I420, RGBA, BGRA, ARGB, ABGR, RGBx, BGRx, xRGB, xBGR, RGB, BGR, GRAY8 }"
+#define GST_GPU_8_BIT_FORMATS "NV12, I420, RGBA, BGRA, ARGB, ABGR, RGBx, BGRx, xRGB, xBGR, RGB, BGR, RGBP, GBR, GRAY8"
+#define GST_GPU_FORMATS "{ " GST_GPU_8_BIT_FORMATS ", P010_10LE }"
 
 /** Caps of frames in device memory, and of frames in system memory. */
 #define GST_GPU_CAPS GST_VIDEO_CAPS_MAKE_WITH_FEATURES (GST_CAPS_FEATURE_MEMORY_GPU_CACHE, GST_GPU_FORMATS)

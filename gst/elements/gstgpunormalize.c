@@ -49,7 +49,8 @@ enum {
 
 /* The properties as they were set: anything that their types allow. */
 typedef struct {
-  GArray *base, *scale; /* of gdouble */
+  GArray *base, *scale;   /* of gdouble */
+  gchar *not_a_number[2]; /* the first item of base, of scale, that is none */
   gdouble global_scale, shift, epsilon;
   gboolean scale_is_stddev;
 } Settings;
@@ -72,10 +73,14 @@ GST_ELEMENT_REGISTER_DEFINE_WITH_CODE (gpunormalize, "gpunormalize", GST_RANK_NO
                                        GST_DEBUG_CATEGORY_INIT (gst_gpu_normalize_debug, "gpunormalize", 0,
                                                                 "gpunormalize"))
 
+/* The operation works on samples of 8 bits. */
+#define NORMALIZE_CAPS                                                                                                 \
+  GST_VIDEO_CAPS_MAKE_WITH_FEATURES (GST_CAPS_FEATURE_MEMORY_GPU_CACHE, "{ " GST_GPU_8_BIT_FORMATS " }")
+
 static GstStaticPadTemplate sink_template =
-    GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_CAPS));
+    GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (NORMALIZE_CAPS));
 static GstStaticPadTemplate src_template =
-    GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_CAPS));
+    GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (NORMALIZE_CAPS));
 
 /* From settings to parameters. */
 
@@ -90,7 +95,8 @@ check_number (const gchar *property, gdouble value, GError **error)
 
 /* One value is for all channels. */
 static gboolean
-fill_channels (const gchar *property, const GArray *array, const GstVideoInfo *info, gfloat *channels, GError **error)
+fill_channels (const gchar *property, const GArray *array, const gchar *not_a_number, const GstVideoInfo *info,
+               gfloat *channels, GError **error)
 {
   const guint n = gpu_format_info (gst_gpu_format_from_video_format (GST_VIDEO_INFO_FORMAT (info)))->n_channels;
 
@@ -98,6 +104,11 @@ fill_channels (const gchar *property, const GArray *array, const GstVideoInfo *i
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
                  "%s: %u values were given, but %s has %u channels: give one for all, or one for each.", property,
                  array->len, gst_video_format_to_string (GST_VIDEO_INFO_FORMAT (info)), n);
+    return FALSE;
+  }
+  if (not_a_number) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "%s: \"%s\" is not a number: give numbers, as in %s=\"<1.5,2,3>\".", property, not_a_number, property);
     return FALSE;
   }
   for (guint i = 0; i < n; i++) {
@@ -115,8 +126,8 @@ static gboolean
 make_params (const Settings *settings, const GstVideoInfo *info, GpuNormalize *params, GError **error)
 {
   gpu_normalize_init (params);
-  if (!fill_channels ("base", settings->base, info, params->base, error) ||
-      !fill_channels ("scale", settings->scale, info, params->scale, error) ||
+  if (!fill_channels ("base", settings->base, settings->not_a_number[0], info, params->base, error) ||
+      !fill_channels ("scale", settings->scale, settings->not_a_number[1], info, params->scale, error) ||
       !check_number ("global-scale", settings->global_scale, error) ||
       !check_number ("shift", settings->shift, error) || !check_number ("epsilon", settings->epsilon, error))
     return FALSE;
@@ -215,10 +226,18 @@ gst_gpu_normalize_process (GstGpuBaseTransform *base, GpuStream *stream, GpuImag
 
 /* Properties. */
 
-/* Numbers of any type; what is none is NAN, which is found when it is used. */
-static void
-set_array (GArray *array, const GValue *value)
+/* Returns: (transfer full): @value as it was written. */
+static gchar *
+describe (const GValue *value)
 {
+  return G_VALUE_HOLDS_STRING (value) ? g_strdup (g_value_get_string (value)) : g_strdup_value_contents (value);
+}
+
+/* Numbers of any type; what is none is remembered, and refused when it is used. */
+static void
+set_array (GArray *array, gchar **not_a_number, const GValue *value)
+{
+  g_clear_pointer (not_a_number, g_free);
   g_array_set_size (array, 0);
   for (guint i = 0; i < gst_value_array_get_size (value); i++) {
     GValue item = G_VALUE_INIT;
@@ -227,6 +246,8 @@ set_array (GArray *array, const GValue *value)
     g_value_init (&item, G_TYPE_DOUBLE);
     if (g_value_transform (gst_value_array_get_value (value, i), &item))
       number = g_value_get_double (&item);
+    else if (!*not_a_number)
+      *not_a_number = describe (gst_value_array_get_value (value, i));
     g_array_append_val (array, number);
   }
 }
@@ -253,10 +274,10 @@ gst_gpu_normalize_set_property (GObject *object, guint id, const GValue *value, 
   self->changed = TRUE;
   switch (id) {
   case PROP_BASE:
-    set_array (settings->base, value);
+    set_array (settings->base, &settings->not_a_number[0], value);
     break;
   case PROP_SCALE:
-    set_array (settings->scale, value);
+    set_array (settings->scale, &settings->not_a_number[1], value);
     break;
   case PROP_GLOBAL_SCALE:
     settings->global_scale = g_value_get_double (value);
@@ -317,6 +338,8 @@ gst_gpu_normalize_finalize (GObject *object)
 
   g_array_unref (self->settings.base);
   g_array_unref (self->settings.scale);
+  g_free (self->settings.not_a_number[0]);
+  g_free (self->settings.not_a_number[1]);
   G_OBJECT_CLASS (parent_class)->finalize (object);
 }
 

@@ -75,7 +75,7 @@ gst_gpu_resize_fixate_caps (GstBaseTransform *trans, GstPadDirection direction, 
 {
   others = gst_caps_make_writable (gst_caps_truncate (others));
   gst_gpu_size_fixate (direction, gst_caps_get_structure (caps, 0), gst_caps_get_structure (others, 0));
-  return gst_caps_fixate (others);
+  return GST_BASE_TRANSFORM_CLASS (gst_gpu_resize_parent_class)->fixate_caps (trans, direction, caps, others);
 }
 
 static gboolean

@@ -18,8 +18,10 @@ typedef struct {
   GpuImageSpec spec;
   GpuMemoryKind kind;
   gboolean is_video;
-  GstVideoInfo info; /* if it is; with spec's layout */
-  gsize size;        /* of a buffer, in bytes; a row of bytes may be padded behind them */
+  GstVideoInfo info;   /* if it is; with spec's layout */
+  gboolean is_aligned; /* if it is, by the option VIDEO_ALIGNMENT */
+  GstVideoAlignment align;
+  gsize size; /* of a buffer, in bytes; a row of bytes may be padded behind them */
 } Layout;
 
 struct _GstGpuBufferPool {
@@ -61,38 +63,52 @@ raise_alignment (gsize *alignment, gsize mask, GError **error)
 
 /* Applies the option VIDEO_ALIGNMENT and writes into @config what it came to. */
 static gboolean
-align_video (GstVideoInfo *info, GstStructure *config, gsize *alignment, GError **error)
+align_video (Layout *layout, GstStructure *config, gsize *alignment, GError **error)
 {
-  GstVideoAlignment align;
+  GstVideoAlignment *align = &layout->align;
 
-  gst_video_alignment_reset (&align);
-  gst_buffer_pool_config_get_video_alignment (config, &align);
+  gst_video_alignment_reset (align);
+  gst_buffer_pool_config_get_video_alignment (config, align);
   for (guint i = 0; i < GST_VIDEO_MAX_PLANES; i++)
-    if (!raise_alignment (alignment, align.stride_align[i], error))
+    if (!raise_alignment (alignment, align->stride_align[i], error))
       return FALSE;
-  if (!gst_video_info_align (info, &align)) {
+  if (!gst_video_info_align (&layout->info, align)) {
     g_set_error_literal (error, GPU_ERROR, GPU_ERROR_INVALID, "with the padding asked for, a frame is too large");
     return FALSE;
   }
-  gst_buffer_pool_config_set_video_alignment (config, &align);
+  gst_buffer_pool_config_set_video_alignment (config, align);
+  return TRUE;
+}
+
+/* With an odd padding at the left or top, GStreamer rounds up where subsampled planes begin, but not where they end, so
+ * that the last one ends behind the size that it gives. */
+static gboolean
+take_software_layout (Layout *layout, GError **error)
+{
+  GstVideoInfo info = layout->info;
+
+  GST_VIDEO_INFO_SIZE (&info) = 0;
+  if (!gst_gpu_image_spec_from_video_info (&layout->spec, &info, error))
+    return FALSE;
+  layout->spec.size = MAX (layout->spec.size, GST_VIDEO_INFO_SIZE (&layout->info));
+  GST_VIDEO_INFO_SIZE (&layout->info) = layout->spec.size;
   return TRUE;
 }
 
 static gboolean
 layout_video (Layout *layout, GstStructure *config, GstCaps *caps, gsize alignment, GError **error)
 {
-  gboolean is_aligned = gst_buffer_pool_config_has_option (config, GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT);
-
+  layout->is_aligned = gst_buffer_pool_config_has_option (config, GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT);
   if (!gst_video_info_from_caps (&layout->info, caps)) {
     g_set_error_literal (error, GPU_ERROR, GPU_ERROR_INVALID, "they have no format, width or height that can be read");
     return FALSE;
   }
-  if (is_aligned && !align_video (&layout->info, config, &alignment, error))
+  if (layout->is_aligned && !align_video (layout, config, &alignment, error))
     return FALSE;
 
-  if (is_aligned || layout->kind == GPU_MEMORY_HOST) {
+  if (layout->is_aligned || layout->kind == GPU_MEMORY_HOST) {
     /* Software's strides are kept, or it would use frames of its own; the memory itself may lie as well as any. */
-    if (!gst_gpu_image_spec_from_video_info (&layout->spec, &layout->info, error))
+    if (!take_software_layout (layout, error))
       return FALSE;
     layout->spec.alignment = alignment;
   } else if (!gst_gpu_image_spec_for_video_info (&layout->spec, &layout->info, alignment, error) ||
@@ -252,12 +268,15 @@ gst_gpu_buffer_pool_alloc_buffer (GstBufferPool *pool, GstBuffer **buffer, GstBu
 {
   const Layout *layout = &GST_GPU_BUFFER_POOL (pool)->layout;
   GstVideoInfo info = layout->info;
+  GstVideoMeta *meta = NULL;
 
   *buffer = gst_buffer_new ();
   if (layout->is_video)
-    gst_buffer_add_video_meta_full (*buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT (&info),
-                                    (guint)GST_VIDEO_INFO_WIDTH (&info), (guint)GST_VIDEO_INFO_HEIGHT (&info),
-                                    GST_VIDEO_INFO_N_PLANES (&info), info.offset, info.stride);
+    meta = gst_buffer_add_video_meta_full (*buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT (&info),
+                                           (guint)GST_VIDEO_INFO_WIDTH (&info), (guint)GST_VIDEO_INFO_HEIGHT (&info),
+                                           GST_VIDEO_INFO_N_PLANES (&info), info.offset, info.stride);
+  if (meta && layout->is_aligned)
+    gst_video_meta_set_alignment (meta, layout->align);
   return GST_FLOW_OK;
 }
 

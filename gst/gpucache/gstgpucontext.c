@@ -11,16 +11,28 @@ GST_DEBUG_CATEGORY_STATIC (gpu_context_debug);
 
 #define DEVICE_FIELD "device"
 
+/* Logs and gst-launch-1.0 -v print a device by its name. */
+static void
+device_to_string (const GValue *device, GValue *string)
+{
+  GpuDevice *value = g_value_get_boxed (device);
+
+  g_value_set_string (string, value ? gpu_device_name (value) : NULL);
+}
+
 /* Not G_DEFINE_BOXED_TYPE, whose union casts are no ISO C. */
 GType
 gst_gpu_device_get_type (void)
 {
   static gsize type = 0;
 
-  if (g_once_init_enter (&type))
-    g_once_init_leave (&type,
-                       g_boxed_type_register_static (g_intern_static_string ("GpuDevice"),
-                                                     (GBoxedCopyFunc)gpu_device_ref, (GBoxedFreeFunc)gpu_device_unref));
+  if (g_once_init_enter (&type)) {
+    GType boxed = g_boxed_type_register_static (g_intern_static_string ("GpuDevice"), (GBoxedCopyFunc)gpu_device_ref,
+                                                (GBoxedFreeFunc)gpu_device_unref);
+
+    g_value_register_transform_func (boxed, G_TYPE_STRING, device_to_string);
+    g_once_init_leave (&type, boxed);
+  }
   return type;
 }
 

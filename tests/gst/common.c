@@ -89,10 +89,10 @@ GstVideoFormat
 test_video_format (guint i)
 {
   static const GstVideoFormat formats[] = {
-      GST_VIDEO_FORMAT_GRAY8, GST_VIDEO_FORMAT_RGB,  GST_VIDEO_FORMAT_BGR,  GST_VIDEO_FORMAT_RGBA,
-      GST_VIDEO_FORMAT_BGRA,  GST_VIDEO_FORMAT_ARGB, GST_VIDEO_FORMAT_ABGR, GST_VIDEO_FORMAT_RGBx,
-      GST_VIDEO_FORMAT_BGRx,  GST_VIDEO_FORMAT_xRGB, GST_VIDEO_FORMAT_xBGR, GST_VIDEO_FORMAT_NV12,
-      GST_VIDEO_FORMAT_I420,
+      GST_VIDEO_FORMAT_GRAY8, GST_VIDEO_FORMAT_RGB,       GST_VIDEO_FORMAT_BGR,  GST_VIDEO_FORMAT_RGBA,
+      GST_VIDEO_FORMAT_BGRA,  GST_VIDEO_FORMAT_ARGB,      GST_VIDEO_FORMAT_ABGR, GST_VIDEO_FORMAT_RGBx,
+      GST_VIDEO_FORMAT_BGRx,  GST_VIDEO_FORMAT_xRGB,      GST_VIDEO_FORMAT_xBGR, GST_VIDEO_FORMAT_NV12,
+      GST_VIDEO_FORMAT_I420,  GST_VIDEO_FORMAT_P010_10LE, GST_VIDEO_FORMAT_RGBP, GST_VIDEO_FORMAT_GBR,
   };
 
   return i < G_N_ELEMENTS (formats) ? formats[i] : GST_VIDEO_FORMAT_UNKNOWN;
@@ -142,9 +142,11 @@ plane_size (const GstVideoInfo *info, guint plane, gsize *row_bytes, gsize *rows
 {
   gsize width = (gsize)GST_VIDEO_INFO_WIDTH (info), height = (gsize)GST_VIDEO_INFO_HEIGHT (info);
 
-  *rows = plane > 0 ? (height + 1) / 2 : height;
+  *rows = plane > 0 && GST_VIDEO_FORMAT_INFO_H_SUB (info->finfo, 1) ? (height + 1) / 2 : height;
   switch (GST_VIDEO_INFO_FORMAT (info)) {
   case GST_VIDEO_FORMAT_GRAY8:
+  case GST_VIDEO_FORMAT_RGBP:
+  case GST_VIDEO_FORMAT_GBR:
     *row_bytes = width;
     break;
   case GST_VIDEO_FORMAT_RGB:
@@ -153,6 +155,9 @@ plane_size (const GstVideoInfo *info, guint plane, gsize *row_bytes, gsize *rows
     break;
   case GST_VIDEO_FORMAT_NV12:
     *row_bytes = plane > 0 ? (width + 1) / 2 * 2 : width;
+    break;
+  case GST_VIDEO_FORMAT_P010_10LE:
+    *row_bytes = plane > 0 ? (width + 1) / 2 * 4 : 2 * width;
     break;
   case GST_VIDEO_FORMAT_I420:
     *row_bytes = plane > 0 ? (width + 1) / 2 : width;

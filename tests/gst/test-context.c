@@ -107,6 +107,19 @@ GST_START_TEST (test_context)
 }
 GST_END_TEST
 
+GST_START_TEST (test_device_is_printed)
+{
+  GpuDevice *device = test_device_new ();
+  g_autoptr (GstContext) context = gst_gpu_context_new (device);
+  g_autofree gchar *text = gst_structure_to_string (gst_context_get_structure (context));
+  g_autofree gchar *name = g_strdup_printf ("(GpuDevice)%s", gpu_device_name (device));
+  g_autofree gchar *quoted = g_strdup_printf ("(GpuDevice)\"%s\"", gpu_device_name (device));
+
+  fail_unless (strstr (text, name) || strstr (text, quoted), "%s", text);
+  gpu_device_unref (device);
+}
+GST_END_TEST
+
 GST_START_TEST (test_boxed)
 {
   GpuDevice *device = test_device_new ();
@@ -333,6 +346,7 @@ context_suite (void)
 
   suite_add_tcase (suite, tcase);
   tcase_add_test (tcase, test_context);
+  tcase_add_test (tcase, test_device_is_printed);
   tcase_add_test (tcase, test_boxed);
   tcase_add_test (tcase, test_set_context);
   tcase_add_test (tcase, test_query);

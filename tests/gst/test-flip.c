@@ -148,6 +148,53 @@ GST_START_TEST (same_as_videoflip)
 }
 GST_END_TEST
 
+/* Formats that pictures here do not know, sample by sample through the video library. */
+GST_START_TEST (formats_of_more_planes_and_bits)
+{
+  static const char *const formats[] = {"P010_10LE", "RGBP", "GBR"};
+
+  for (int o = 0; o < N_ORIENTATIONS; o++)
+    for (guint i = 0; i < G_N_ELEMENTS (formats); i++) {
+      g_autofree char *launch = g_strdup_printf ("gpuupload ! gpuflip video-direction=%s ! gpudownload", nicks[o]);
+      GstHarness *h = gst_harness_new_parse (launch);
+      g_autoptr (GstCaps) caps = NULL;
+      GstVideoInfo info, out_info;
+      GstVideoFrame in, out;
+      GstBuffer *buffer, *result;
+
+      info_init (&info, formats[i], 34, 18);
+      buffer = gst_buffer_new_allocate (NULL, info.size, NULL);
+      test_frame_write (buffer, &info, 5);
+      gst_harness_set_src_caps (h, frame_caps (formats[i], 34, 18, FALSE));
+      result = push_and_pull (h, gst_buffer_ref (buffer));
+      caps = gst_pad_get_current_caps (h->sinkpad);
+      fail_unless (gst_video_info_from_caps (&out_info, caps));
+      fail_unless (gst_video_frame_map (&in, &info, buffer, GST_MAP_READ));
+      fail_unless (gst_video_frame_map (&out, &out_info, result, GST_MAP_READ));
+      for (guint c = 0; c < 3; c++)
+        for (int y = 0; y < GST_VIDEO_FRAME_COMP_HEIGHT (&out, c); y++)
+          for (int x = 0; x < GST_VIDEO_FRAME_COMP_WIDTH (&out, c); x++) {
+            gsize bytes = i == 0 ? 2 : 1;
+            int sx, sy;
+
+            source_of (o, GST_VIDEO_FRAME_COMP_WIDTH (&in, c), GST_VIDEO_FRAME_COMP_HEIGHT (&in, c), x, y, &sx, &sy);
+            fail_unless (
+                memcmp ((guint8 *)GST_VIDEO_FRAME_COMP_DATA (&out, c) + y * GST_VIDEO_FRAME_COMP_STRIDE (&out, c) +
+                            x * GST_VIDEO_FRAME_COMP_PSTRIDE (&out, c),
+                        (guint8 *)GST_VIDEO_FRAME_COMP_DATA (&in, c) + sy * GST_VIDEO_FRAME_COMP_STRIDE (&in, c) +
+                            sx * GST_VIDEO_FRAME_COMP_PSTRIDE (&in, c),
+                        bytes) == 0,
+                "%s %s: component %u at (%d, %d)", formats[i], nicks[o], c, x, y);
+          }
+      gst_video_frame_unmap (&in);
+      gst_video_frame_unmap (&out);
+      gst_buffer_unref (buffer);
+      gst_buffer_unref (result);
+      gst_harness_teardown (h);
+    }
+}
+GST_END_TEST
+
 GST_START_TEST (crop_is_what_is_turned)
 {
   for (int o = 0; o < N_ORIENTATIONS; o++) {
@@ -283,6 +330,59 @@ GST_START_TEST (orientation_changes_while_playing)
     assert_pictures_equal (expected, got, nicks[o]);
     gst_buffer_unref (buffer);
   }
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+/* Upstream asks for memory between two changes, which makes the element decide caps before the next frame. */
+GST_START_TEST (allocation_query_between_changes)
+{
+  static const char *const then[] = {"identity", "90r", "180"};
+
+  for (guint i = 0; i < G_N_ELEMENTS (then); i++) {
+    GstHarness *h = gst_harness_new ("gpuflip");
+    g_autoptr (GstCaps) in_caps = frame_caps ("RGBA", 33, 17, TRUE);
+    g_autoptr (GstCaps) caps = NULL;
+    g_autoptr (GstPad) src = gst_element_get_static_pad (h->element, "src");
+    g_autoptr (GstQuery) query = gst_query_new_allocation (in_caps, TRUE);
+    GstVideoInfo info, out_info;
+    GstBuffer *buffer;
+
+    info_init (&info, "RGBA", 33, 17);
+    gst_harness_set_src_caps (h, gst_caps_ref (in_caps));
+    gst_buffer_unref (push_and_pull (h, frame_upload (&info, frame_new (&info, 1), NULL)));
+    gst_util_set_object_arg (G_OBJECT (h->element), "video-direction", "90r");
+    gst_pad_send_event (src, gst_event_new_reconfigure ());
+    gst_pad_peer_query (h->srcpad, query);
+    gst_util_set_object_arg (G_OBJECT (h->element), "video-direction", then[i]);
+
+    buffer = push_and_pull (h, frame_upload (&info, frame_new (&info, 2), NULL));
+    caps = gst_pad_get_current_caps (h->sinkpad);
+    fail_unless (gst_video_info_from_caps (&out_info, caps));
+    fail_unless_equals_int (out_info.width, i == 1 ? 17 : 33);
+    fail_unless_equals_int (gpu_image_spec (gst_gpu_memory_get_image (gst_buffer_peek_memory (buffer, 0)))->width,
+                            out_info.width);
+    gst_buffer_unref (buffer);
+    gst_harness_teardown (h);
+  }
+}
+GST_END_TEST
+
+/* A quarter turn can change the size by which colours default; what is not written in caps would change with it. */
+GST_START_TEST (colours_are_kept)
+{
+  GstHarness *h = gst_harness_new ("gpuflip");
+  g_autoptr (GstCaps) caps = NULL;
+  GstVideoInfo in, out;
+
+  gst_util_set_object_arg (G_OBJECT (h->element), "video-direction", "90r");
+  gst_harness_set_src_caps_str (h, "video/x-raw(memory:GPUCache),format=I420,width=640,height=480,framerate=30/1");
+  info_init (&in, "I420", 640, 480);
+  gst_buffer_unref (push_and_pull (h, frame_upload (&in, frame_new (&in, 1), NULL)));
+  caps = gst_pad_get_current_caps (h->sinkpad);
+  fail_unless (gst_video_info_from_caps (&out, caps));
+  fail_unless_equals_int (out.height, 640);
+  fail_unless (gst_video_colorimetry_is_equal (&in.colorimetry, &out.colorimetry));
   gst_harness_teardown (h);
 }
 GST_END_TEST
@@ -469,10 +569,13 @@ gpuflip_suite (void)
   tcase_add_test (tc, every_orientation);
   tcase_add_test (tc, method_is_the_same_property);
   tcase_add_test (tc, same_as_videoflip);
+  tcase_add_test (tc, formats_of_more_planes_and_bits);
   tcase_add_test (tc, crop_is_what_is_turned);
   tcase_add_test (tc, region_of_interest_is_turned);
   tcase_add_test (tc, quarter_turns_exchange_sizes_in_caps);
   tcase_add_test (tc, orientation_changes_while_playing);
+  tcase_add_test (tc, allocation_query_between_changes);
+  tcase_add_test (tc, colours_are_kept);
   tcase_add_test (tc, tags_are_followed);
   tcase_add_test (tc, tags_are_rewritten_when_followed);
   tcase_add_test (tc, navigation_is_turned_back);

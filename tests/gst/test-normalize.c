@@ -262,6 +262,31 @@ GST_START_TEST (format_changes_in_mid_stream)
 }
 GST_END_TEST
 
+/* GStreamer tries again before each frame; what is wrong is said once, until something is changed. */
+GST_START_TEST (an_error_is_posted_once)
+{
+  GstHarness *h = gst_harness_new ("gpunormalize");
+  g_autoptr (GstBus) bus = watch_bus (h);
+  GstVideoInfo info;
+
+  info_init (&info, "RGB", 33, 17);
+  gst_util_set_object_arg (G_OBJECT (h->element), "base", "<1,2>");
+  gst_harness_set_src_caps (h, frame_caps ("RGB", 33, 17, TRUE));
+  for (int round = 0; round < 3; round++) {
+    for (int i = 0; i < 3; i++)
+      fail_unless (gst_harness_push (h, frame_upload (&info, frame_new (&info, 1), NULL)) != GST_FLOW_OK);
+    assert_message (bus, GST_MESSAGE_ERROR, "2 values", NULL);
+    assert_no_message (bus, GST_MESSAGE_ERROR);
+    if (round == 0)
+      gst_util_set_object_arg (G_OBJECT (h->element), "shift", "1");
+    else
+      gst_harness_set_src_caps (h, frame_caps ("RGB", 33, 18, TRUE));
+  }
+  gst_element_set_bus (h->element, NULL);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
 /* Before the first frame: the element stops, and says which property it was. */
 static void
 check_refused (const char *launch, const char *format, const char *property, const char *word)
@@ -274,9 +299,22 @@ check_refused (const char *launch, const char *format, const char *property, con
   gst_harness_set_src_caps (h, frame_caps (format, 33, 17, TRUE));
   fail_unless (gst_harness_push (h, frame_upload (&info, frame_new (&info, 1), NULL)) != GST_FLOW_OK);
   assert_message (bus, GST_MESSAGE_ERROR, property, word, NULL);
+  assert_no_message (bus, GST_MESSAGE_ERROR);
   gst_element_set_bus (h->element, NULL);
   gst_harness_teardown (h);
 }
+
+GST_START_TEST (only_8_bits_are_taken)
+{
+  GstHarness *h = gst_harness_new ("gpunormalize");
+  g_autoptr (GstCaps) deep = frame_caps ("P010_10LE", 33, 17, TRUE);
+  g_autoptr (GstCaps) planar = frame_caps ("GBR", 33, 17, TRUE);
+
+  fail_if (gst_pad_peer_query_accept_caps (h->srcpad, deep));
+  fail_unless (gst_pad_peer_query_accept_caps (h->srcpad, planar));
+  gst_harness_teardown (h);
+}
+GST_END_TEST
 
 GST_START_TEST (bad_settings_are_refused)
 {
@@ -285,7 +323,8 @@ GST_START_TEST (bad_settings_are_refused)
   check_refused ("gpunormalize scale=\"<1,2,3,4>\"", "NV12", "scale", "4 values");
   check_refused ("gpunormalize base=\"<>\"", "RGB", "base", "0 values");
   check_refused ("gpunormalize scale=\"<1,0,1>\" scale-is-stddev=true", "RGB", "scale", "epsilon");
-  check_refused ("gpunormalize base=\"<1,two,3>\"", "RGB", "base", "nan");
+  check_refused ("gpunormalize base=\"<1,two,3>\"", "RGB", "base", "\"two\"");
+  check_refused ("gpunormalize base=\"<a>\"", "RGB", "base", "\"a\"");
   check_refused ("gpunormalize scale=\"<1e30>\" global-scale=1e30", "RGB", "scale", "finite");
 }
 GST_END_TEST
@@ -332,7 +371,9 @@ gpunormalize_suite (void)
   tcase_add_test (tc, in_place_only_where_nobody_looks);
   tcase_add_test (tc, changes_while_playing);
   tcase_add_test (tc, format_changes_in_mid_stream);
+  tcase_add_test (tc, only_8_bits_are_taken);
   tcase_add_test (tc, bad_settings_are_refused);
+  tcase_add_test (tc, an_error_is_posted_once);
   tcase_add_test (tc, bad_change_is_a_warning);
   return s;
 }

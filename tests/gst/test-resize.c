@@ -154,7 +154,7 @@ GST_START_TEST (crop_that_subsampling_does_not_allow)
   gst_harness_set_caps (h, frame_caps ("NV12", 32, 48, TRUE),
                         gst_caps_from_string ("video/x-raw(memory:GPUCache),width=40,height=30"));
   fail_unless_equals_int (gst_harness_push (h, buffer), GST_FLOW_ERROR);
-  assert_message (bus, GST_MESSAGE_ERROR, "NV12", NULL);
+  assert_message (bus, GST_MESSAGE_ERROR, "NV12", "(3, 0)", "videocrop before gpuupload", NULL);
   gst_element_set_bus (h->element, NULL);
   gst_harness_teardown (h);
 }
@@ -213,6 +213,50 @@ GST_START_TEST (sizes_that_are_chosen)
   /* Everything is fixed: the picture is distorted. */
   check_choice (source, "width=100,height=100,pixel-aspect-ratio=1/1", "width=100,height=100,pixel-aspect-ratio=1/1");
   check_choice ("width=1,height=2000,pixel-aspect-ratio=1/1", "height=1,pixel-aspect-ratio=1/1", "width=1,height=1");
+}
+GST_END_TEST
+
+GST_START_TEST (huge_size_is_a_sentence)
+{
+  GstHarness *h = gst_harness_new ("gpuresize");
+  g_autoptr (GstBus) bus = watch_bus (h);
+  GstVideoInfo info;
+
+  info_init (&info, "RGBA", 33, 17);
+  gst_harness_set_sink_caps_str (h, "video/x-raw(memory:GPUCache),width=40000,height=40000");
+  gst_harness_set_src_caps (h, frame_caps ("RGBA", 33, 17, TRUE));
+  for (int i = 0; i < 2; i++)
+    fail_unless (gst_harness_push (h, frame_upload (&info, frame_new (&info, 1), NULL)) != GST_FLOW_OK);
+  assert_message (bus, GST_MESSAGE_ERROR, "RGBA", "40000x40000", NULL);
+  assert_no_message (bus, GST_MESSAGE_ERROR);
+  gst_element_set_bus (h->element, NULL);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+/* The default of caps that say nothing about colours changes between these sizes; what is said stays. */
+GST_START_TEST (colours_are_kept)
+{
+  static const char *const said[] = {"", ",colorimetry=bt709", ",colorimetry=smpte240m"};
+
+  for (guint i = 0; i < G_N_ELEMENTS (said); i++) {
+    GstHarness *h = gst_harness_new ("gpuresize");
+    g_autofree char *in_caps =
+        g_strconcat ("video/x-raw(memory:GPUCache),format=I420,width=320,height=240,framerate=30/1", said[i], NULL);
+    g_autoptr (GstCaps) expected = gst_caps_from_string (in_caps);
+    g_autoptr (GstCaps) caps = NULL;
+    GstVideoInfo in, out;
+
+    fail_unless (gst_video_info_from_caps (&in, expected));
+    gst_harness_set_sink_caps_str (h, "video/x-raw(memory:GPUCache),width=1280,height=720");
+    gst_harness_set_src_caps_str (h, in_caps);
+    gst_buffer_unref (push_and_pull (h, frame_upload (&in, frame_new (&in, 1), NULL)));
+    caps = gst_pad_get_current_caps (h->sinkpad);
+    fail_unless (gst_video_info_from_caps (&out, caps));
+    fail_unless_equals_int (out.height, 720);
+    fail_unless (gst_video_colorimetry_is_equal (&in.colorimetry, &out.colorimetry), "%s", said[i]);
+    gst_harness_teardown (h);
+  }
 }
 GST_END_TEST
 
@@ -348,6 +392,8 @@ gpuresize_suite (void)
   tcase_add_test (tc, crop_is_what_is_scaled);
   tcase_add_test (tc, crop_that_subsampling_does_not_allow);
   tcase_add_test (tc, sizes_that_are_chosen);
+  tcase_add_test (tc, huge_size_is_a_sentence);
+  tcase_add_test (tc, colours_are_kept);
   tcase_add_test (tc, same_size_passes);
   tcase_add_test (tc, renegotiation_in_mid_stream);
   tcase_add_test (tc, downstream_asks_for_another_size);

@@ -360,6 +360,37 @@ GST_START_TEST (upload_refuses_a_pool_of_system_memory)
 }
 GST_END_TEST
 
+/* A pool of the device that is active for frames of another size refuses the config; with a limit of its own that must
+ * not be taken over either. */
+GST_START_TEST (upload_replaces_an_active_pool)
+{
+  GpuDevice *device = test_device_new ();
+  GstHarness *h = harness_new_on ("gpuupload", device);
+  g_autoptr (GstBufferPool) pool = gst_gpu_buffer_pool_new (device);
+  g_autoptr (GstCaps) other = frame_caps ("RGB", 64, 48, TRUE);
+  GstStructure *config = gst_buffer_pool_get_config (pool);
+  GstVideoInfo info;
+  GstBuffer *out;
+
+  gst_buffer_pool_config_set_params (config, other, 1, 0, 1);
+  fail_unless (gst_buffer_pool_set_config (pool, config));
+  fail_unless (gst_buffer_pool_set_active (pool, TRUE));
+
+  gst_pad_add_probe (h->sinkpad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, offer_pool, pool, NULL);
+  gst_harness_set_src_caps (h, frame_caps ("RGB", 33, 17, FALSE));
+  info_init (&info, "RGB", 33, 17);
+  out = push_and_pull (h, frame_new (&info, 1));
+  fail_unless (gst_is_gpu_memory (gst_buffer_peek_memory (out, 0)));
+  fail_unless_equals_int (gpu_image_spec (gst_gpu_memory_get_image (gst_buffer_peek_memory (out, 0)))->width, 33);
+  fail_if (out->pool == pool);
+  gst_buffer_unref (out);
+  gst_harness_teardown (h);
+  gst_buffer_pool_set_active (pool, FALSE);
+  gst_clear_object (&pool);
+  gpu_device_unref (device);
+}
+GST_END_TEST
+
 GST_START_TEST (caps_change_in_mid_stream)
 {
   GstHarness *h = round_trip_harness ("RGB", 33, 17);
@@ -558,6 +589,34 @@ GST_START_TEST (cache_limit)
 }
 GST_END_TEST
 
+/* The library warns when the limit is set, not each time that the element starts. */
+GST_START_TEST (limit_above_the_memory_warns_once)
+{
+  GpuDevice *device = gpu_device_open (NULL, NULL);
+  GstElement *element = gst_element_factory_make ("gpuupload", NULL);
+  GstContext *context = gst_gpu_context_new (device);
+  const gint64 before = (gint64)MIN (gpu_cache_get_limit (device, GPU_ACCOUNT_DEVICE), (guint64)G_MAXINT64);
+  GLogLevelFlags fatal = g_log_set_always_fatal (G_LOG_FATAL_MASK);
+  guint warnings = 0, id = g_log_set_handler ("gpucache", G_LOG_LEVEL_WARNING, count_warnings, &warnings);
+
+  gst_object_ref_sink (element);
+  g_object_set (element, "cache-limit", G_MAXINT64 / 2, NULL);
+  for (int i = 0; i < 3; i++) {
+    gst_element_set_context (element, context);
+    gst_element_set_state (element, GST_STATE_READY);
+    gst_element_set_state (element, GST_STATE_NULL);
+  }
+  fail_unless_equals_int (warnings, 1);
+  g_log_remove_handler ("gpucache", id);
+  g_log_set_always_fatal (fatal);
+
+  fail_unless (gpu_cache_set_limit (device, GPU_ACCOUNT_DEVICE, before, NULL));
+  gst_object_unref (element);
+  gst_context_unref (context);
+  gpu_device_unref (device);
+}
+GST_END_TEST
+
 /* An element whose limit was not set leaves the one that is there alone (G9). */
 GST_START_TEST (cache_limit_is_applied_only_when_set)
 {
@@ -621,6 +680,7 @@ gpuupload_suite (void)
   tcase_add_test (tc, download_uses_the_pool_of_downstream);
   tcase_add_test (tc, download_refuses_a_pool_of_device_memory);
   tcase_add_test (tc, upload_refuses_a_pool_of_system_memory);
+  tcase_add_test (tc, upload_replaces_an_active_pool);
   tcase_add_test (tc, caps_change_in_mid_stream);
   tcase_add_test (tc, state_cycles);
   tcase_add_test (tc, unknown_devices);
@@ -630,6 +690,7 @@ gpuupload_suite (void)
   tcase_add_test (tc, refused_memory_is_a_sentence);
   tcase_add_test (tc, lost_device_is_a_sentence);
   tcase_add_test (tc, cache_limit);
+  tcase_add_test (tc, limit_above_the_memory_warns_once);
   tcase_add_test (tc, cache_limit_is_applied_only_when_set);
   tcase_add_test (tc, caps_that_cannot_be_met);
   return s;

@@ -47,6 +47,8 @@ test_init (int *argc, char ***argv)
     if (!gpu_device_cuda_new (0, &error))
       g_error ("%s", error->message);
   }
+  /* GLib makes the lock of its error domains with the first error, in a way that ThreadSanitizer cannot follow. */
+  g_error_free (g_error_new_literal (GPU_ERROR, GPU_ERROR_INVALID, "the first"));
   g_test_init (argc, argv, NULL);
 }
 

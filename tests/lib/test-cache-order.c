@@ -109,7 +109,9 @@ test_many_streams (Rig *rig, const void *data)
   for (unsigned i = 0; i < N; i++) {
     stream[i] = rig_new_stream (rig, false);
     copy[i] = rig_acquire (rig, &rig->spec, stream[i]);
-    g_assert_true (gpu_gate_hold (gate, stream[i], &error));
+    /* A GPU has fewer queues than that, and what shares one with a held stream is held, too. */
+    if (gpu_device_is_host (rig->device))
+      g_assert_true (gpu_gate_hold (gate, stream[i], &error));
     rig_copy (stream[i], image, copy[i]);
   }
   for (unsigned i = 0; i < 2; i++)

@@ -7,6 +7,8 @@
 
 #define POINTS_AT_ONCE 8
 
+static bool drain_detached (GpuCache *cache, unsigned most, bool wait, GError **error);
+
 static void
 free_memory (GpuCache *cache, GpuAllocation *allocation)
 {
@@ -107,7 +109,8 @@ gpu_cache_retire_all (GpuCache *cache)
     gpu_cache_free_chain (cache, doomed, false);
     gpu_cache_retire (cache, scope, UINT_MAX);
   }
-  gpu_cache_drain_detached (cache);
+  if (atomic_load (&cache->has_detached))
+    drain_detached (cache, UINT_MAX, false, NULL);
 }
 
 uint64_t

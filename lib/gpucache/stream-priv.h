@@ -103,10 +103,6 @@ bool gpu_stream_call (const GpuPoint *point, void (*func) (void *data), void *da
 /** gpu_point_wait() whose wait counts as a throttle wait. */
 bool gpu_point_wait_throttled (const GpuPoint *point, GError **error);
 
-/** Bounded polling (rule 11): asks for the stream's oldest recorded event; records none. True if that observed
- * anything. */
-bool gpu_stream_poll (GpuStream *stream);
-
 /** An event at the present point, for histories on several streams and foreign streams (rule 22). */
 bool gpu_stream_mark (GpuStream *stream, GError **error);
 

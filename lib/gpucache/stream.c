@@ -379,15 +379,6 @@ gpu_stream_mark (GpuStream *stream, GError **error)
   return ok;
 }
 
-bool
-gpu_stream_poll (GpuStream *stream)
-{
-  pthread_mutex_lock (&stream->lock);
-  bool observed = poll_oldest (stream);
-  pthread_mutex_unlock (&stream->lock);
-  return observed;
-}
-
 GpuClock *
 gpu_stream_get_clock (GpuStream *stream)
 {

@@ -9,8 +9,7 @@ try:
     import numpy
     from PIL import Image
 except ImportError as error:
-    print(f"skipped: {error}; install Debian's python3-pil and python3-numpy")
-    sys.exit(77)
+    sys.exit(f"{error}: install Debian's python3-pil and python3-numpy, as tests/run does")
 
 PHOTOGRAPHS = "/usr/share/forensics-samples/original-files/pic*/*.[jJ][pP][gG]"
 

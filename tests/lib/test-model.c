@@ -330,6 +330,9 @@ do_stream_end (World *world, const Op *op)
 
   if (world->gate[s] || world->model->n_streams == MODEL_MAX_STREAMS || world->model->n_scopes >= MODEL_MAX_SCOPES - 1)
     return;
+  /* A GPU's driver gives a new stream the queue of one that ended, with what is still held in it. */
+  if (test_is_cuda () && model_is_held (world->model, world->stream_id[s]))
+    return;
   gpu_stream_unref (world->stream[s]);
   if (world->stream_scope[s] >= 0)
     model_end_scope (world->model, (unsigned)world->stream_scope[s]);

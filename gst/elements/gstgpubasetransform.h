@@ -21,8 +21,12 @@ G_BEGIN_DECLS
 #define GST_GPU_CAPS GST_VIDEO_CAPS_MAKE_WITH_FEATURES (GST_CAPS_FEATURE_MEMORY_GPU_CACHE, GST_GPU_FORMATS)
 #define GST_GPU_SYSTEM_CAPS GST_VIDEO_CAPS_MAKE (GST_GPU_FORMATS)
 
-/** Either. */
-#define GST_GPU_ANY_CAPS GST_GPU_CAPS "; " GST_GPU_SYSTEM_CAPS
+/** The same for tensors. */
+#define GST_GPU_TENSOR_CAPS GST_GPU_TENSOR_NAME "(" GST_CAPS_FEATURE_MEMORY_GPU_CACHE "), " GST_GPU_TENSOR_FIELDS
+#define GST_GPU_SYSTEM_TENSOR_CAPS GST_GPU_TENSOR_NAME ", " GST_GPU_TENSOR_FIELDS
+
+/** Any of these. */
+#define GST_GPU_ANY_CAPS GST_GPU_CAPS "; " GST_GPU_SYSTEM_CAPS "; " GST_GPU_TENSOR_CAPS "; " GST_GPU_SYSTEM_TENSOR_CAPS
 
 /**
  * GstGpuStreamMode:
@@ -65,7 +69,8 @@ struct _GstGpuBaseTransformClass {
   gboolean follows;
 
   gboolean (*update) (GstGpuBaseTransform *self);
-  gboolean (*set_info) (GstGpuBaseTransform *self, const GstVideoInfo *in, const GstVideoInfo *out, GError **error);
+  gboolean (*set_info) (GstGpuBaseTransform *self, const GstGpuFrameInfo *in, const GstGpuFrameInfo *out,
+                        GError **error);
   gboolean (*forwards) (GstGpuBaseTransform *self, GstBuffer *buffer);
   gboolean (*process) (GstGpuBaseTransform *self, GpuStream *stream, GpuImage *src, GpuImage *dst, GError **error);
   gboolean (*process_buffer) (GstGpuBaseTransform *self, GpuStream *stream, GstBuffer *in, GstBuffer *out,
@@ -74,8 +79,11 @@ struct _GstGpuBaseTransformClass {
   void (*unmap_point) (GstGpuBaseTransform *self, gdouble *x, gdouble *y);
 };
 
-/** The negotiated frames and whether they are in device memory. For the streaming thread; format unknown before caps.
- */
+/** The negotiated frames, pictures or tensors. For the streaming thread; of unknown format before caps. */
+const GstGpuFrameInfo *gst_gpu_base_transform_in_frame_info (GstGpuBaseTransform *self);
+const GstGpuFrameInfo *gst_gpu_base_transform_out_frame_info (GstGpuBaseTransform *self);
+
+/** The same where they are pictures, and whether they are in device memory; the format of tensors is unknown. */
 const GstVideoInfo *gst_gpu_base_transform_in_info (GstGpuBaseTransform *self);
 const GstVideoInfo *gst_gpu_base_transform_out_info (GstGpuBaseTransform *self);
 gboolean gst_gpu_base_transform_in_is_gpu (GstGpuBaseTransform *self);

@@ -35,8 +35,8 @@ GST_ELEMENT_REGISTER_DEFINE_WITH_CODE (gpudownload, "gpudownload", GST_RANK_NONE
 
 static GstStaticPadTemplate sink_template =
     GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_ANY_CAPS));
-static GstStaticPadTemplate src_template =
-    GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_SYSTEM_CAPS));
+static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE (
+    "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_SYSTEM_CAPS "; " GST_GPU_SYSTEM_TENSOR_CAPS));
 
 /* Device caps are not offered downstream, or a sink that takes anything would get device memory. */
 static GstCaps *
@@ -50,7 +50,8 @@ gst_gpu_download_transform_caps (GstBaseTransform *trans, GstPadDirection direct
 }
 
 static gboolean
-gst_gpu_download_set_info (GstGpuBaseTransform *base, const GstVideoInfo *in, const GstVideoInfo *out, GError **error)
+gst_gpu_download_set_info (GstGpuBaseTransform *base, const GstGpuFrameInfo *in, const GstGpuFrameInfo *out,
+                           GError **error)
 {
   gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (base), !gst_gpu_base_transform_in_is_gpu (base));
   return TRUE;
@@ -61,16 +62,14 @@ static gboolean
 gst_gpu_download_process_buffer (GstGpuBaseTransform *base, GpuStream *stream, GstBuffer *in, GstBuffer *out,
                                  GError **error)
 {
-  GpuImage *image = gst_gpu_frame_ref_image (in, gst_gpu_base_transform_in_info (base), error);
-  GstVideoFrame frame;
-  GpuImageSpec spec;
-  void *data;
+  GpuImage *image = gst_gpu_frame_ref_image (in, gst_gpu_base_transform_in_frame_info (base), error);
+  GstGpuHostFrame frame;
   gboolean result = FALSE;
 
-  if (image && gst_gpu_frame_map_host (&frame, gst_gpu_base_transform_out_info (base), out, GST_MAP_WRITE, &spec, &data,
-                                       error)) {
-    result = gpu_image_copy_to_host (stream, image, data, &spec, error);
-    gst_video_frame_unmap (&frame);
+  if (image &&
+      gst_gpu_frame_map_host (&frame, gst_gpu_base_transform_out_frame_info (base), out, GST_MAP_WRITE, error)) {
+    result = gpu_image_copy_to_host (stream, image, frame.data, &frame.spec, error);
+    gst_gpu_frame_unmap_host (&frame);
   }
   if (image)
     gpu_image_unref (image);

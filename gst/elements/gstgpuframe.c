@@ -16,12 +16,12 @@ gst_gpu_frame_memory (GstBuffer *buffer)
 }
 
 void
-gst_gpu_frame_rectangle (GstBuffer *buffer, const GstVideoInfo *info, GstVideoRectangle *rectangle)
+gst_gpu_frame_rectangle (GstBuffer *buffer, const GstGpuFrameInfo *info, GstVideoRectangle *rectangle)
 {
   const GstVideoCropMeta *crop = gst_buffer_get_video_crop_meta (buffer);
 
-  *rectangle = (GstVideoRectangle){.w = GST_VIDEO_INFO_WIDTH (info), .h = GST_VIDEO_INFO_HEIGHT (info)};
-  if (crop)
+  *rectangle = (GstVideoRectangle){.w = (gint)info->spec.width, .h = (gint)info->spec.height};
+  if (crop && !gst_gpu_frame_info_is_tensor (info))
     *rectangle = (GstVideoRectangle){(gint)crop->x, (gint)crop->y, (gint)crop->width, (gint)crop->height};
 }
 
@@ -86,13 +86,43 @@ check_origin (const GstVideoRectangle *rectangle, GpuFormat format, GError **err
   return TRUE;
 }
 
+/* A tensor has no layout but its own. */
+static GpuImage *
+ref_tensor (GpuImage *image, const GpuImageSpec *wanted, GError **error)
+{
+  const GpuImageSpec *spec = gpu_image_spec (image);
+
+  if (spec->width == wanted->width && spec->height == wanted->height && spec->channels == wanted->channels)
+    return gpu_image_ref (image);
+  g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+               "A tensor's memory holds %u channels of %ux%u although its caps say %u of %ux%u: allocate it for the "
+               "dimensions of the caps.",
+               spec->channels, spec->width, spec->height, wanted->channels, wanted->width, wanted->height);
+  return NULL;
+}
+
+static GpuImage *
+ref_picture (GstBuffer *buffer, GpuImage *image, const GstGpuFrameInfo *info, GError **error)
+{
+  const GpuImageSpec *spec = gpu_image_spec (image);
+  GstVideoRectangle rectangle;
+
+  gst_gpu_frame_rectangle (buffer, info, &rectangle);
+  if (!check_rectangle (&rectangle, spec->width, spec->height, error))
+    return NULL;
+  if ((guint)rectangle.w == spec->width && (guint)rectangle.h == spec->height)
+    return gpu_image_ref (image);
+  if (!check_origin (&rectangle, spec->format, error))
+    return NULL;
+  return gpu_image_view (image, (guint)rectangle.x, (guint)rectangle.y, (guint)rectangle.w, (guint)rectangle.h, error);
+}
+
 GpuImage *
-gst_gpu_frame_ref_image (GstBuffer *buffer, const GstVideoInfo *info, GError **error)
+gst_gpu_frame_ref_image (GstBuffer *buffer, const GstGpuFrameInfo *info, GError **error)
 {
   GstMemory *memory = gst_gpu_frame_memory (buffer);
   GpuImage *image;
   const GpuImageSpec *spec;
-  GstVideoRectangle rectangle;
 
   if (!memory) {
     g_set_error_literal (error, GPU_ERROR, GPU_ERROR_INVALID,
@@ -102,27 +132,22 @@ gst_gpu_frame_ref_image (GstBuffer *buffer, const GstVideoInfo *info, GError **e
   }
   image = gst_gpu_memory_get_image (memory);
   spec = gpu_image_spec (image);
-  if (spec->format != gst_gpu_format_from_video_format (GST_VIDEO_INFO_FORMAT (info))) {
+  if (spec->format != info->spec.format) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
                  "A frame's memory holds %s although its caps say %s: allocate it for the format of the caps.",
-                 gpu_format_info (spec->format)->name, gst_video_format_to_string (GST_VIDEO_INFO_FORMAT (info)));
+                 gpu_format_info (spec->format)->name, gpu_format_info (info->spec.format)->name);
     return NULL;
   }
-  gst_gpu_frame_rectangle (buffer, info, &rectangle);
-  if (!check_layout (buffer, memory, spec, error) || !check_rectangle (&rectangle, spec->width, spec->height, error))
+  if (!check_layout (buffer, memory, spec, error))
     return NULL;
-
-  if ((guint)rectangle.w == spec->width && (guint)rectangle.h == spec->height)
-    return gpu_image_ref (image);
-  if (!check_origin (&rectangle, spec->format, error))
-    return NULL;
-  return gpu_image_view (image, (guint)rectangle.x, (guint)rectangle.y, (guint)rectangle.w, (guint)rectangle.h, error);
+  return gst_gpu_frame_info_is_tensor (info) ? ref_tensor (image, &info->spec, error)
+                                             : ref_picture (buffer, image, info, error);
 }
 
 /* Planes may be in several memories, so offsets are counted from the lowest address. */
 static gboolean
 describe_host (const GstVideoFrame *frame, GpuFormat format, const GstVideoRectangle *rectangle, GpuImageSpec *spec,
-               void **data, GError **error)
+               guint8 **data, GError **error)
 {
   const GpuFormatInfo *format_info = gpu_format_info (format);
   guintptr address[GPU_MAX_PLANES], base = UINTPTR_MAX;
@@ -145,39 +170,80 @@ describe_host (const GstVideoFrame *frame, GpuFormat format, const GstVideoRecta
   for (guint i = 0; i < format_info->n_planes; i++)
     offset[i] = address[i] - base;
 
-  *data = (void *)base;
+  *data = (guint8 *)base;
   return gpu_image_spec_init_full (spec, format, (guint)rectangle->w, (guint)rectangle->h, stride, offset, 0, error);
 }
 
-gboolean
-gst_gpu_frame_map_host (GstVideoFrame *frame, const GstVideoInfo *info, GstBuffer *buffer, GstMapFlags flags,
-                        GpuImageSpec *spec, void **data, GError **error)
+static gboolean
+map_tensor (GstGpuHostFrame *host, const GstGpuFrameInfo *info, GstMapFlags flags, GError **error)
 {
+  if (gst_buffer_get_size (host->buffer) != info->spec.size) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "A buffer of %" G_GSIZE_FORMAT " bytes is no %s of %u channels of %ux%u, which has %" G_GSIZE_FORMAT
+                 ": check the caps' types and dimensions.",
+                 gst_buffer_get_size (host->buffer), gpu_format_info (info->spec.format)->name, info->spec.channels,
+                 info->spec.width, info->spec.height, info->spec.size);
+    return FALSE;
+  }
+  if (!gst_buffer_map (host->buffer, &host->map, flags)) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "A tensor of %" G_GSIZE_FORMAT " bytes could not be mapped: its buffer does not allow it.",
+                 info->spec.size);
+    return FALSE;
+  }
+  host->data = host->map.data;
+  host->spec = info->spec;
+  return TRUE;
+}
+
+static gboolean
+map_picture (GstGpuHostFrame *host, const GstGpuFrameInfo *info, GstMapFlags flags, GError **error)
+{
+  GstVideoFrame *frame = &host->video;
   GstVideoRectangle rectangle;
-  const GstVideoMeta *meta = gst_buffer_get_video_meta (buffer);
 
   /* The video library says so with a critical warning only. */
-  if (!meta && gst_buffer_get_size (buffer) < GST_VIDEO_INFO_SIZE (info)) {
+  if (!gst_buffer_get_video_meta (host->buffer) &&
+      gst_buffer_get_size (host->buffer) < GST_VIDEO_INFO_SIZE (&info->video)) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
                  "A buffer of %" G_GSIZE_FORMAT " bytes is too small for a frame of %" G_GSIZE_FORMAT
                  " bytes: is the input truncated?",
-                 gst_buffer_get_size (buffer), GST_VIDEO_INFO_SIZE (info));
+                 gst_buffer_get_size (host->buffer), GST_VIDEO_INFO_SIZE (&info->video));
     return FALSE;
   }
-  if (!gst_video_frame_map (frame, info, buffer, flags)) {
+  if (!gst_video_frame_map (frame, &info->video, host->buffer, flags)) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
                  "A frame of %dx%d could not be mapped: its buffer of %" G_GSIZE_FORMAT
                  " bytes is too small or does not allow it.",
-                 GST_VIDEO_INFO_WIDTH (info), GST_VIDEO_INFO_HEIGHT (info), gst_buffer_get_size (buffer));
+                 GST_VIDEO_INFO_WIDTH (&info->video), GST_VIDEO_INFO_HEIGHT (&info->video),
+                 gst_buffer_get_size (host->buffer));
     return FALSE;
   }
-  gst_gpu_frame_rectangle (buffer, info, &rectangle);
+  gst_gpu_frame_rectangle (host->buffer, info, &rectangle);
   if (check_rectangle (&rectangle, (guint)GST_VIDEO_FRAME_WIDTH (frame), (guint)GST_VIDEO_FRAME_HEIGHT (frame),
                        error) &&
-      describe_host (frame, gst_gpu_format_from_video_format (GST_VIDEO_FRAME_FORMAT (frame)), &rectangle, spec, data,
-                     error))
+      describe_host (frame, gst_gpu_format_from_video_format (GST_VIDEO_FRAME_FORMAT (frame)), &rectangle, &host->spec,
+                     &host->data, error))
     return TRUE;
 
   gst_video_frame_unmap (frame);
   return FALSE;
+}
+
+gboolean
+gst_gpu_frame_map_host (GstGpuHostFrame *frame, const GstGpuFrameInfo *info, GstBuffer *buffer, GstMapFlags flags,
+                        GError **error)
+{
+  frame->buffer = buffer;
+  return gst_gpu_frame_info_is_tensor (info) ? map_tensor (frame, info, flags, error)
+                                             : map_picture (frame, info, flags, error);
+}
+
+void
+gst_gpu_frame_unmap_host (GstGpuHostFrame *frame)
+{
+  if (gpu_format_info (frame->spec.format)->is_tensor)
+    gst_buffer_unmap (frame->buffer, &frame->map);
+  else
+    gst_video_frame_unmap (&frame->video);
 }

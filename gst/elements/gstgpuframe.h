@@ -14,15 +14,31 @@ G_BEGIN_DECLS
 GstMemory *gst_gpu_frame_memory (GstBuffer *buffer);
 
 /** The part of @buffer that its caps' @info speak of: the rectangle of its GstVideoCropMeta, else the whole picture. */
-void gst_gpu_frame_rectangle (GstBuffer *buffer, const GstVideoInfo *info, GstVideoRectangle *rectangle);
+void gst_gpu_frame_rectangle (GstBuffer *buffer, const GstGpuFrameInfo *info, GstVideoRectangle *rectangle);
 
-/** Returns: (transfer full): that part as an image, or NULL with @error set. Its GstVideoMeta must say what the
- * memory's own layout is. */
-GpuImage *gst_gpu_frame_ref_image (GstBuffer *buffer, const GstVideoInfo *info, GError **error);
+/** Returns: (transfer full): that part, or the tensor, as an image, or NULL with @error set. Its GstVideoMeta must say
+ * what the memory's own layout is. */
+GpuImage *gst_gpu_frame_ref_image (GstBuffer *buffer, const GstGpuFrameInfo *info, GError **error);
 
-/** Maps @buffer for the host and describes that part of it: sample (0, 0) of plane i is at *data + spec->offset[i].
- * Ends with gst_video_frame_unmap(). FALSE if @error is set. */
-gboolean gst_gpu_frame_map_host (GstVideoFrame *frame, const GstVideoInfo *info, GstBuffer *buffer, GstMapFlags flags,
-                                 GpuImageSpec *spec, void **data, GError **error);
+/**
+ * GstGpuHostFrame:
+ * @data: sample (0, 0) of plane i is at data + spec.offset[i]
+ * @spec: how what @info speaks of is laid out there
+ *
+ * A frame in host memory.
+ */
+typedef struct {
+  guint8 *data;
+  GpuImageSpec spec;
+  /*< private >*/
+  GstBuffer *buffer;
+  GstVideoFrame video; /* of pictures */
+  GstMapInfo map;      /* of tensors */
+} GstGpuHostFrame;
+
+/** Maps that part of @buffer for the host. Ends with gst_gpu_frame_unmap_host(). FALSE if @error is set. */
+gboolean gst_gpu_frame_map_host (GstGpuHostFrame *frame, const GstGpuFrameInfo *info, GstBuffer *buffer,
+                                 GstMapFlags flags, GError **error);
+void gst_gpu_frame_unmap_host (GstGpuHostFrame *frame);
 
 G_END_DECLS

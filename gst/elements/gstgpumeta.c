@@ -34,7 +34,7 @@ add_region (GstGpuBaseTransform *self, GstBuffer *out, const GstVideoRegionOfInt
   GstVideoRectangle crop, picked;
   gint64 x0, y0, x1, y1;
 
-  gst_gpu_frame_rectangle (in, gst_gpu_base_transform_in_info (self), &crop);
+  gst_gpu_frame_rectangle (in, gst_gpu_base_transform_in_frame_info (self), &crop);
   x0 = MAX ((gint64)region->x - crop.x, 0);
   y0 = MAX ((gint64)region->y - crop.y, 0);
   x1 = MIN ((gint64)region->x + region->w - crop.x, crop.w);

@@ -169,7 +169,8 @@ changes_nothing (const GpuNormalize *params)
 }
 
 static gboolean
-gst_gpu_normalize_set_info (GstGpuBaseTransform *base, const GstVideoInfo *in, const GstVideoInfo *out, GError **error)
+gst_gpu_normalize_set_info (GstGpuBaseTransform *base, const GstGpuFrameInfo *in, const GstGpuFrameInfo *out,
+                            GError **error)
 {
   GstGpuNormalize *self = GST_GPU_NORMALIZE (base);
   GpuNormalize params;
@@ -177,7 +178,7 @@ gst_gpu_normalize_set_info (GstGpuBaseTransform *base, const GstVideoInfo *in, c
 
   GST_OBJECT_LOCK (self);
   self->changed = FALSE;
-  made = make_params (&self->settings, in, &params, error);
+  made = make_params (&self->settings, &in->video, &params, error);
   GST_OBJECT_UNLOCK (self);
   if (!made)
     return FALSE;

@@ -37,8 +37,8 @@ GST_ELEMENT_REGISTER_DEFINE_WITH_CODE (gpuupload, "gpuupload", GST_RANK_NONE, GS
 
 static GstStaticPadTemplate sink_template =
     GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_ANY_CAPS));
-static GstStaticPadTemplate src_template =
-    GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_CAPS));
+static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE (
+    "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_CAPS "; " GST_GPU_TENSOR_CAPS));
 
 static GstCaps *
 gst_gpu_upload_transform_caps (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps, GstCaps *filter)
@@ -51,7 +51,8 @@ gst_gpu_upload_transform_caps (GstBaseTransform *trans, GstPadDirection directio
 }
 
 static gboolean
-gst_gpu_upload_set_info (GstGpuBaseTransform *base, const GstVideoInfo *in, const GstVideoInfo *out, GError **error)
+gst_gpu_upload_set_info (GstGpuBaseTransform *base, const GstGpuFrameInfo *in, const GstGpuFrameInfo *out,
+                         GError **error)
 {
   /* With a device of its own, each frame is looked at. */
   gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (base), gst_gpu_base_transform_in_is_gpu (base) &&
@@ -67,7 +68,7 @@ gst_gpu_upload_forwards (GstGpuBaseTransform *base, GstBuffer *buffer)
 
   if (!memory || gpu_image_device (gst_gpu_memory_get_image (memory)) != gst_gpu_base_transform_device (base))
     return FALSE;
-  image = gst_gpu_frame_ref_image (buffer, gst_gpu_base_transform_in_info (base), NULL);
+  image = gst_gpu_frame_ref_image (buffer, gst_gpu_base_transform_in_frame_info (base), NULL);
   if (image)
     gpu_image_unref (image);
   return image != NULL;
@@ -78,21 +79,18 @@ static gboolean
 gst_gpu_upload_process_buffer (GstGpuBaseTransform *base, GpuStream *stream, GstBuffer *in, GstBuffer *out,
                                GError **error)
 {
-  const GstVideoInfo *info = gst_gpu_base_transform_in_info (base);
-  GstVideoFrame frame;
-  GpuImageSpec spec;
+  GstGpuHostFrame frame;
   GpuImage *image;
-  void *data;
   gboolean result = FALSE;
 
-  if (!gst_gpu_frame_map_host (&frame, info, in, GST_MAP_READ, &spec, &data, error))
+  if (!gst_gpu_frame_map_host (&frame, gst_gpu_base_transform_in_frame_info (base), in, GST_MAP_READ, error))
     return FALSE;
-  image = gst_gpu_frame_ref_image (out, gst_gpu_base_transform_out_info (base), error);
+  image = gst_gpu_frame_ref_image (out, gst_gpu_base_transform_out_frame_info (base), error);
   if (image) {
-    result = gpu_image_copy_from_host (stream, image, data, &spec, error);
+    result = gpu_image_copy_from_host (stream, image, frame.data, &frame.spec, error);
     gpu_image_unref (image);
   }
-  gst_video_frame_unmap (&frame);
+  gst_gpu_frame_unmap_host (&frame);
   return result;
 }
 

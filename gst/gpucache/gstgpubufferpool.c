@@ -7,6 +7,7 @@
 #include "gstgpumemory-priv.h"
 
 #include <gpucache/gstgpubufferpool.h>
+#include <gpucache/gstgpuframeinfo.h>
 
 GST_DEBUG_CATEGORY_STATIC (gpu_buffer_pool_debug);
 #define GST_CAT_DEFAULT gpu_buffer_pool_debug
@@ -126,11 +127,25 @@ layout_video (Layout *layout, GstStructure *config, GstCaps *caps, gsize alignme
 }
 
 static gboolean
+layout_tensor (Layout *layout, GstCaps *caps, gsize alignment, GError **error)
+{
+  GstGpuFrameInfo info;
+
+  if (!gst_gpu_frame_info_from_caps (&info, caps, error))
+    return FALSE;
+  layout->spec = info.spec;
+  layout->spec.alignment = MAX (alignment, info.spec.alignment);
+  layout->size = info.spec.size;
+  return TRUE;
+}
+
+static gboolean
 layout_bytes (Layout *layout, guint size, gsize alignment, GError **error)
 {
   if (!size) {
     g_set_error_literal (error, GPU_ERROR, GPU_ERROR_INVALID,
-                         "they are not video/x-raw, so the config has to give a size in bytes, which is 0");
+                         "they are neither video/x-raw nor " GST_GPU_TENSOR_NAME
+                         ", so the config has to give a size in bytes, which is 0");
     return FALSE;
   }
   layout->size = size;
@@ -152,8 +167,11 @@ layout_buffers (Layout *layout, GstStructure *config, GstCaps *caps, guint size,
   if (!raise_alignment (&alignment, params->align, error))
     return FALSE;
   layout->is_video = gst_structure_has_name (gst_caps_get_structure (caps, 0), "video/x-raw");
-  return layout->is_video ? layout_video (layout, config, caps, alignment, error)
-                          : layout_bytes (layout, size, alignment, error);
+  if (layout->is_video)
+    return layout_video (layout, config, caps, alignment, error);
+  if (gst_structure_has_name (gst_caps_get_structure (caps, 0), GST_GPU_TENSOR_NAME))
+    return layout_tensor (layout, caps, alignment, error);
+  return layout_bytes (layout, size, alignment, error);
 }
 
 static gboolean

@@ -20,8 +20,9 @@ G_BEGIN_DECLS
  *   afterwards
  *
  * The size is decided by the layout and is in the config afterwards. Without VIDEO_ALIGNMENT, device memory is laid out
- * with rows at multiples of %GPU_DEFAULT_ALIGNMENT and pinned memory as #GstVideoInfo lays it out. Caps other than
- * video/x-raw give rows of bytes of the size in the config.
+ * with rows at multiples of %GPU_DEFAULT_ALIGNMENT and pinned memory as #GstVideoInfo lays it out. Tensors
+ * (other/tensors, see #GstGpuFrameInfo) have neither padding nor a #GstVideoMeta. Other caps give rows of bytes of the
+ * size in the config.
  *
  * The maximum counts buffers that are in use. The minimum is a number of frames that starting the pool makes sure the
  * cache has at hand; none of them is reserved for the pool.

@@ -9,4 +9,5 @@
 #include <gpucache/gstgpuallocator.h>
 #include <gpucache/gstgpubufferpool.h>
 #include <gpucache/gstgpucontext.h>
+#include <gpucache/gstgpuframeinfo.h>
 #include <gpucache/gstgpumemory.h>

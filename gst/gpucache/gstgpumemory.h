@@ -45,8 +45,8 @@ G_BEGIN_DECLS
 /**
  * GstGpuMemory:
  *
- * One video frame, or a row of bytes, in cached device memory. Get at it with the functions below, which are
- * thread-safe. Its last reference gives the memory back to the cache, on any thread.
+ * One video frame, one tensor, or a row of bytes, in cached device memory. Get at it with the functions below, which
+ * are thread-safe. Its last reference gives the memory back to the cache, on any thread.
  *
  * A map without %GST_MAP_GPU gives a host address and waits until the frame may be touched there. Where the host cannot
  * address the memory it goes through one pinned copy of the frame, which is filled at the first map, unless nothing can

@@ -55,9 +55,6 @@ gpu_cuda_synchronize (GpuDevice *device, GError **error)
   return gpu_cuda_leave_with (self, self->cu->CtxSynchronize (), "cuCtxSynchronize", error);
 }
 
-/* Blocking: a pipeline that the GPU limits waits for an event at each frame in each element (rule 27), and threads that
- * spin there take the cores that decoders need. The frames in flight hide the later wake-up. The primary context's own
- * scheduling flags, which would do the same, belong to the application. */
 bool
 gpu_cuda_event_create (GpuDevice *device, void **event, GError **error)
 {
@@ -67,7 +64,7 @@ gpu_cuda_event_create (GpuDevice *device, void **event, GError **error)
 
   if (!gpu_cuda_enter (self, error))
     return false;
-  result = self->cu->EventCreate (&created, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC);
+  result = self->cu->EventCreate (&created, CU_EVENT_DISABLE_TIMING);
   *event = created;
   return gpu_cuda_leave_with (self, result, "cuEventCreate", error);
 }
@@ -107,16 +104,6 @@ gpu_cuda_event_query (GpuDevice *device, void *event, GError **error)
     return GPU_STATUS_PENDING;
   }
   return gpu_cuda_leave_with (self, result, "cuEventQuery", error) ? GPU_STATUS_COMPLETE : GPU_STATUS_FAILED;
-}
-
-bool
-gpu_cuda_event_synchronize (GpuDevice *device, void *event, GError **error)
-{
-  GpuCudaDevice *self = gpu_cuda_device (device);
-
-  if (!gpu_cuda_enter (self, error))
-    return false;
-  return gpu_cuda_leave_with (self, self->cu->EventSynchronize (event), "cuEventSynchronize", error);
 }
 
 bool

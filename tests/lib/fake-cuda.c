@@ -22,11 +22,16 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static GString *call_log;
-static char *fail_entry;
-static unsigned fail_skip;
-static CUresult fail_result;
+static GList *failures;
 static bool is_shut_down;
 static unsigned live;
+
+/* A call that is to fail. */
+typedef struct {
+  char *entry;
+  unsigned skip;
+  CUresult result;
+} Failure;
 
 static _Thread_local unsigned n_pushed;
 static _Thread_local CUcontext pushed[8];
@@ -48,6 +53,14 @@ count (int change)
   pthread_mutex_unlock (&lock);
 }
 
+static int
+is_failure_of (gconstpointer failure, gconstpointer line)
+{
+  const char *entry = ((const Failure *)failure)->entry;
+
+  return g_str_has_prefix (line, entry) && strchr (" ", ((const char *)line)[strlen (entry)]) ? 0 : 1;
+}
+
 /* Logs a call, "entry arguments", and returns what it is to return if not success. */
 static CUresult G_GNUC_PRINTF (1, 2) called (const char *format, ...)
 {
@@ -63,12 +76,16 @@ static CUresult G_GNUC_PRINTF (1, 2) called (const char *format, ...)
   if (!call_log)
     call_log = g_string_new (NULL);
   g_string_append_printf (call_log, "%s\n", line);
-  if (fail_entry && g_str_has_prefix (line, fail_entry) && strchr (" ", line[strlen (fail_entry)])) {
-    if (fail_skip > 0) {
-      fail_skip--;
+  GList *at = g_list_find_custom (failures, line, is_failure_of);
+  if (at) {
+    Failure *failure = at->data;
+    if (failure->skip > 0) {
+      failure->skip--;
     } else {
-      result = fail_result;
-      g_clear_pointer (&fail_entry, g_free);
+      result = failure->result;
+      failures = g_list_delete_link (failures, at);
+      g_free (failure->entry);
+      g_free (failure);
     }
   }
   if (is_shut_down)
@@ -546,10 +563,14 @@ static void
 fake_fail (const char *entry, unsigned skip, CUresult result)
 {
   pthread_mutex_lock (&lock);
-  g_free (fail_entry);
-  fail_entry = g_strdup (entry);
-  fail_skip = skip;
-  fail_result = result;
+  GList *at = g_list_find_custom (failures, entry, is_failure_of);
+  Failure *failure = at ? at->data : g_new0 (Failure, 1);
+  if (!at) {
+    failure->entry = g_strdup (entry);
+    failures = g_list_prepend (failures, failure);
+  }
+  failure->skip = skip;
+  failure->result = result;
   pthread_mutex_unlock (&lock);
 }
 

@@ -238,7 +238,7 @@ test_streams_and_events (void)
 
   g_assert_true (funcs->stream_create (device, &stream, &error));
   g_assert_true (funcs->event_create (device, &event, &error));
-  expect ("cuStreamCreate 1\ncuEventCreate 3\n"); /* NON_BLOCKING; BLOCKING_SYNC and DISABLE_TIMING */
+  expect ("cuStreamCreate 1\ncuEventCreate 2\n"); /* NON_BLOCKING; DISABLE_TIMING */
   g_assert_true (funcs->event_record (device, event, stream, &error));
   g_assert_true (funcs->stream_wait (device, stream, event, &error));
   expect ("cuEventRecord\ncuStreamWaitEvent 0\n");
@@ -258,10 +258,42 @@ test_streams_and_events (void)
   g_assert_true (funcs->synchronize (device, &error));
   funcs->event_destroy (device, event);
   funcs->stream_destroy (device, stream);
-  expect ("cuEventSynchronize\ncuStreamSynchronize\ncuCtxSynchronize\ncuEventDestroy\ncuStreamDestroy\n");
+  expect ("cuEventQuery\ncuStreamSynchronize\ncuCtxSynchronize\ncuEventDestroy\ncuStreamDestroy\n");
 
   g_assert_true (gpu_device_cuda_is_per_thread ((void *)CU_STREAM_PER_THREAD));
   g_assert_false (gpu_device_cuda_is_per_thread (NULL));
+  close_device (device);
+}
+
+/* Who waits on the host sleeps for an event on a stream of its own, which is kept for the next one. */
+static void
+test_host_waits (void)
+{
+  static const char *const calls[] = {"cuEventQuery",       "cuStreamWaitEvent", "cuEventRecord",
+                                      "cuEventSynchronize", "cuStreamCreate",    "cuEventCreate"};
+  GpuDevice *device = open_device (0);
+  const GpuDeviceFuncs *funcs = device->funcs;
+  g_autoptr (GError) error = NULL;
+  void *event;
+
+  g_assert_true (funcs->event_create (device, &event, &error));
+  free (fake->take_log ());
+  for (int i = G_N_ELEMENTS (calls) - 1; i >= 0; i--) { /* from those that the first waiter is made with */
+    fake->fail ("cuEventQuery", 0, CUDA_ERROR_NOT_READY);
+    fake->fail (calls[i], 0, CUDA_ERROR_ILLEGAL_ADDRESS);
+    g_assert_false (funcs->event_synchronize (device, event, &error));
+    g_assert_error (error, GPU_ERROR, GPU_ERROR_DEVICE_LOST);
+    g_assert_nonnull (strstr (error->message, calls[i]));
+    g_clear_error (&error);
+  }
+  free (fake->take_log ());
+
+  for (unsigned i = 0; i < 2; i++) {
+    fake->fail ("cuEventQuery", 0, CUDA_ERROR_NOT_READY);
+    g_assert_true (funcs->event_synchronize (device, event, &error));
+    expect ("cuEventQuery\ncuStreamWaitEvent 0\ncuEventRecord\ncuEventSynchronize\n");
+  }
+  funcs->event_destroy (device, event);
   close_device (device);
 }
 
@@ -549,6 +581,7 @@ main (int argc, char **argv)
   g_test_add_func ("/device-cuda/memory", test_memory);
   g_test_add_func ("/device-cuda/memory/refused", test_memory_refused);
   g_test_add_func ("/device-cuda/streams-and-events", test_streams_and_events);
+  g_test_add_func ("/device-cuda/host-waits", test_host_waits);
   g_test_add_func ("/device-cuda/copy", test_copy);
   g_test_add_func ("/device-cuda/copy/fails", test_copy_fails);
   g_test_add_func ("/device-cuda/fill", test_fill);

@@ -320,6 +320,30 @@ test_history_write (Rig *rig, const void *data)
   gpu_history_clear (&history);
 }
 
+/* Rule 20: the last write, too: a new write that is not ordered after it does not take its place. */
+static void
+test_history_unordered_write (Rig *rig, const void *data)
+{
+  GpuHistory history;
+
+  gpu_history_init (&history);
+  rig_close (rig, 0);
+  GpuPoint first = submit (rig->stream[0]);
+  gpu_history_add (&history, &first, GPU_ACCESS_WRITE);
+  GpuPoint second = submit (rig->stream[1]);
+  gpu_history_add (&history, &second, GPU_ACCESS_WRITE);
+  g_assert_false (gpu_history_is_ordered (&history, rig->stream[1]));
+  rig_wait_stream (rig->stream[2], rig->stream[1]);
+  g_assert_false (gpu_history_is_ordered (&history, rig->stream[2]));
+  rig_wait_stream (rig->stream[2], rig->stream[0]);
+  g_assert_true (gpu_history_is_ordered (&history, rig->stream[2]));
+  rig_sync (rig->stream[1]);
+  g_assert_false (gpu_history_observed (&history));
+  rig_finish (rig);
+  g_assert_true (gpu_history_observed (&history));
+  gpu_history_clear (&history);
+}
+
 /* Reads on many streams are all remembered; repeated ones on one stream do not pile up. */
 static void
 test_history_reads (Rig *rig, const void *data)
@@ -475,6 +499,45 @@ test_throttle (Rig *rig, const void *data)
   gpu_throttle_free (throttled.throttle);
 }
 
+/* Rule 27: a depth that is changed in use counts from the next frame on: the latest frames stay in flight. */
+static void
+test_throttle_new_depth (Rig *rig, const void *data)
+{
+  Throttled throttled = {.throttle = gpu_throttle_new (3)};
+  pthread_t thread;
+  GError *error = NULL;
+
+  rig_counter_init (&throttled.done);
+  for (unsigned i = 0; i < 3; i++)
+    rig_close (rig, i);
+  for (unsigned i = 0; i < 3; i++)
+    one_frame (throttled.throttle, rig->stream[i]);
+
+  /* Fewer: the second last frame is the one to wait for, and not the third last, which comes earlier in the ring. */
+  gpu_throttle_set_depth (throttled.throttle, 2);
+  pthread_create (&thread, NULL, begin_frame, &throttled);
+  g_usleep (20000);
+  g_assert_cmpuint (rig_counter_get (&throttled.done), ==, 0);
+  rig_open (rig, 1);
+  pthread_join (thread, NULL);
+  g_assert_true (gpu_throttle_end (throttled.throttle, rig->stream[3], &error));
+
+  /* More: two frames are in flight, so that two more may be. Then the older of those, which a gate still holds. */
+  gpu_throttle_set_depth (throttled.throttle, 4);
+  uint64_t waits = rig_stats (rig).throttle_waits;
+  one_frame (throttled.throttle, rig->stream[3]);
+  one_frame (throttled.throttle, rig->stream[3]);
+  g_assert_cmpuint (rig_stats (rig).throttle_waits, ==, waits);
+  pthread_create (&thread, NULL, begin_frame, &throttled);
+  g_usleep (20000);
+  g_assert_cmpuint (rig_counter_get (&throttled.done), ==, 1);
+  rig_open (rig, 2);
+  pthread_join (thread, NULL);
+  g_assert_cmpuint (rig_stats (rig).throttle_waits, ==, waits + 1);
+  rig_finish (rig);
+  gpu_throttle_free (throttled.throttle);
+}
+
 /* A throttle holds what it waits for, not the streams. */
 static void
 test_throttle_outlives_streams (Rig *rig, const void *data)
@@ -506,12 +569,14 @@ main (int argc, char **argv)
   RIG_TEST ("/stream/rule-22/events-recycled", test_events_recycled);
   RIG_TEST ("/stream/rule-23/point-outlives-stream", test_point_outlives_stream);
   RIG_TEST ("/stream/rule-20/history-write", test_history_write);
+  RIG_TEST ("/stream/rule-20/history-unordered-write", test_history_unordered_write);
   RIG_TEST ("/stream/rule-20/history-reads", test_history_reads);
   g_test_add_data_func ("/stream/rule-24/record", GUINT_TO_POINTER (GPU_CALL_EVENT_RECORD), test_fail_closed);
   g_test_add_data_func ("/stream/rule-24/query", GUINT_TO_POINTER (GPU_CALL_EVENT_QUERY), test_fail_closed);
   g_test_add_data_func ("/stream/rule-24/stream-wait", GUINT_TO_POINTER (GPU_CALL_STREAM_WAIT), test_fail_closed);
   g_test_add_data_func ("/stream/rule-24/host-wait", GUINT_TO_POINTER (GPU_CALL_EVENT_WAIT), test_fail_closed);
   RIG_TEST ("/stream/rule-27/throttle", test_throttle);
+  RIG_TEST ("/stream/rule-27/new-depth", test_throttle_new_depth);
   RIG_TEST ("/stream/rule-27/outlives-streams", test_throttle_outlives_streams);
   return g_test_run ();
 }

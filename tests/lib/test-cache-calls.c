@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What the cache asks of its device and how often, counted at the seam: questions, events, waits, trims, and what it
+ * does when memory is refused.
+ */
+#include "common.h"
+#include "rig.h"
+
+#include <gpucache/cache-priv.h>
+
+#include <string.h>
+
+/* The device's functions with one of them counted. */
+static GpuDeviceFuncs spy;
+static const GpuDeviceFuncs *real;
+static atomic_uint trims;
+
+static void
+count_trim (GpuDevice *device)
+{
+  atomic_fetch_add (&trims, 1);
+  real->trim (device);
+}
+
+static void
+spy_on_trims (Rig *rig)
+{
+  real = rig->device->funcs;
+  spy = *real;
+  spy.trim = count_trim;
+  rig->device->funcs = &spy;
+  atomic_store (&trims, 0);
+}
+
+static uint64_t
+questions (Rig *rig)
+{
+  return gpu_device_calls (rig->device, GPU_CALL_EVENT_QUERY);
+}
+
+/* All that was submitted becomes complete, and the cache does not get to know. */
+static void
+complete_unseen (Rig *rig)
+{
+  GError *error = NULL;
+
+  g_assert_true (rig->device->funcs->synchronize (rig->device, &error));
+  g_assert_no_error (error);
+}
+
+/* Entries of rig->other that are pending on a stream each. */
+#define MANY 16
+
+typedef struct {
+  GpuGate *gate;
+  GpuStream *stream[MANY];
+  size_t capacity;
+} Crowd;
+
+static void
+crowd_make (Crowd *crowd, Rig *rig)
+{
+  GError *error = NULL;
+
+  crowd->gate = gpu_gate_new (rig->device, &error);
+  g_assert_no_error (error);
+  for (unsigned i = 0; i < MANY; i++) {
+    crowd->stream[i] = rig_new_stream (rig, false);
+    GpuImage *image = rig_acquire (rig, &rig->other, crowd->stream[i]);
+    g_assert_true (gpu_gate_hold (crowd->gate, crowd->stream[i], &error));
+    g_assert_no_error (error);
+    rig_fill (crowd->stream[i], image, 1);
+    crowd->capacity = gpu_image_capacity (image);
+    gpu_image_unref (image);
+  }
+  g_assert_cmpuint (rig_stats (rig).pending, ==, MANY);
+}
+
+static void
+crowd_clear (Crowd *crowd)
+{
+  gpu_gate_free (crowd->gate);
+  for (unsigned i = 0; i < MANY; i++) {
+    rig_sync (crowd->stream[i]);
+    gpu_stream_unref (crowd->stream[i]);
+  }
+}
+
+/* Rule 11: however much is pending, an acquire, a release or a submission asks a few questions, and not none. */
+static void
+test_bounded_questions (Rig *rig, const void *data)
+{
+  const unsigned most = 10;
+  GpuImage *image[2];
+  Crowd crowd;
+
+  crowd_make (&crowd, rig);
+  for (unsigned i = 0; i < 2; i++) {
+    GpuImageSpec fresh = rig_spec (GPU_FORMAT_RGBA, 32, 32 + i);
+    uint64_t before = questions (rig);
+    image[i] =
+        gpu_image_acquire (rig->device, &fresh, GPU_MEMORY_STREAM_ORDERED, rig->stream[0], GPU_ACQUIRE_DEFAULT, NULL);
+    g_assert_nonnull (image[i]);
+    g_assert_cmpuint (questions (rig) - before, >=, 1);
+    g_assert_cmpuint (questions (rig) - before, <=, most);
+  }
+
+  /* The others ask only if there is anything to be gained by it. */
+  rig_limit (rig, 1);
+  uint64_t before = questions (rig);
+  rig_fill (rig->stream[0], image[0], 1);
+  g_assert_cmpuint (questions (rig) - before, >=, 1);
+  g_assert_cmpuint (questions (rig) - before, <=, most);
+  for (unsigned i = 0; i < 2; i++) {
+    before = questions (rig);
+    gpu_image_unref (image[i]);
+    g_assert_cmpuint (questions (rig) - before, >=, 1);
+    g_assert_cmpuint (questions (rig) - before, <=, most);
+  }
+  crowd_clear (&crowd);
+}
+
+/* Rule 11: who asks about a few asks about others the next time, so that all that is complete is seen. */
+static void
+test_questions_take_turns (Rig *rig, const void *data)
+{
+  Crowd crowd;
+
+  crowd_make (&crowd, rig);
+  rig_limit (rig, MANY * crowd.capacity);
+  gpu_gate_open (crowd.gate);
+  complete_unseen (rig);
+  uint64_t frees = gpu_device_calls (rig->device, GPU_CALL_FREE);
+  GpuImage *image = gpu_image_acquire (rig->device, &rig->other, GPU_MEMORY_STREAM_ORDERED, crowd.stream[0],
+                                       GPU_ACQUIRE_DEFAULT, NULL);
+  g_assert_nonnull (image);
+  rig->device->cache->limit[GPU_ACCOUNT_DEVICE] = 1; /* as when it is lowered, without the sweep */
+  for (unsigned i = 0; i < MANY; i++)
+    rig_fill (crowd.stream[0], image, 1);
+  g_assert_cmpuint (gpu_device_calls (rig->device, GPU_CALL_FREE) - frees, ==, MANY - 1);
+  gpu_image_unref (image);
+  crowd_clear (&crowd);
+}
+
+/* Rule 11: under pressure everything is looked at, so that no limit is exceeded while complete memory lies around. */
+static void
+test_full_sweep (Rig *rig, const void *data)
+{
+  GpuImageSpec large = rig_spec (GPU_FORMAT_RGBA, 64, 64 * (MANY - 4));
+  Crowd crowd;
+
+  crowd_make (&crowd, rig);
+  rig_limit (rig, MANY * crowd.capacity);
+  rig->last[0] = rig_stats (rig);
+  gpu_gate_open (crowd.gate);
+  complete_unseen (rig);
+  GpuImage *image = rig_acquire (rig, &large, rig->stream[0]);
+  g_assert_cmpuint (rig_stats (rig).peak_bytes, ==, MANY * crowd.capacity);
+  RIG_EXPECT (rig, .misses = 1, .evictions = MANY - 4);
+  gpu_image_unref (image);
+  crowd_clear (&crowd);
+}
+
+/* Rule 10: after a lowered limit the driver's pool is trimmed: at once if the limit is met, else when it is. */
+static void
+test_trims_after_lowered_limit (Rig *rig, const void *data)
+{
+  size_t capacity = rig_make_idle (rig, &rig->spec, rig->stream[0], 3, NULL);
+
+  spy_on_trims (rig);
+  rig_limit (rig, 3 * capacity);
+  g_assert_cmpuint (atomic_load (&trims), ==, 1); /* it was half of the device's memory */
+  rig_limit (rig, 4 * capacity);
+  g_assert_cmpuint (atomic_load (&trims), ==, 1);
+  GpuImage *image = rig_acquire (rig, &rig->spec, rig->stream[0]);
+  rig_limit (rig, 1);
+  g_assert_cmpuint (atomic_load (&trims), ==, 1);
+  gpu_image_unref (image);
+  rig_sync (rig->stream[0]);
+  g_assert_cmpuint (rig_stats (rig).idle, ==, 0);
+  g_assert_cmpuint (atomic_load (&trims), ==, 2);
+  rig->device->funcs = real;
+}
+
+/* Rule 10: after a clear, and once more when what was live at the clear has been let go of. */
+static void
+test_trims_after_clear (Rig *rig, const void *data)
+{
+  GError *error = NULL;
+
+  rig_make_idle (rig, &rig->spec, rig->stream[0], 3, NULL);
+  GpuImage *image = rig_acquire (rig, &rig->spec, rig->stream[0]);
+  spy_on_trims (rig);
+  g_assert_true (gpu_cache_clear (rig->device, GPU_CACHE_LOCAL, &error));
+  g_assert_cmpuint (atomic_load (&trims), ==, 1);
+  g_assert_true (gpu_cache_clear (rig->device, GPU_CACHE_ALL, &error));
+  g_assert_cmpuint (atomic_load (&trims), ==, 2);
+  gpu_image_unref (image);
+  rig_sync (rig->stream[0]);
+  g_assert_cmpuint (rig_stats (rig).detached_bytes, ==, 0);
+  g_assert_cmpuint (atomic_load (&trims), ==, 3);
+  rig->device->funcs = real;
+}
+
+/* Rules 10 and 13: a refusal: before the driver is asked again, so that it has what was freed. */
+static void
+test_trims_after_refusal (Rig *rig, const void *data)
+{
+  rig_make_idle (rig, &rig->other, rig->stream[0], 3, NULL);
+  spy_on_trims (rig);
+  gpu_device_fail (rig->device, GPU_CALL_ALLOC, 0, 1);
+  gpu_image_unref (rig_acquire (rig, &rig->spec, rig->stream[0]));
+  g_assert_cmpuint (atomic_load (&trims), ==, 1);
+  rig->device->funcs = real;
+}
+
+/* Rule 13: a refused request searches the cache again, and then any fit will do; also after pending work was waited
+ * for. */
+static void
+test_refused_searches_again (Rig *rig, const void *data)
+{
+  GpuImageSpec large = rig_spec (GPU_FORMAT_RGBA, 64, 1024);
+
+  for (unsigned i = 0; i < 2; i++) {
+    GpuImage *image = rig_acquire (rig, &large, rig->stream[1]);
+    void *address = gpu_image_data (image);
+    rig_fill (rig->stream[1], image, 1); /* on the lazy executor pending until somebody waits */
+    gpu_image_unref (image);
+    if (i == 0)
+      rig_sync (rig->stream[1]);
+    rig->last[0] = rig_stats (rig);
+
+    gpu_device_fail (rig->device, GPU_CALL_ALLOC, 0, 1000);
+    image = rig_acquire (rig, &rig->spec, rig->stream[0]);
+    gpu_device_fail (rig->device, GPU_CALL_ALLOC, 0, 0);
+    g_assert_true (gpu_image_data (image) == address);
+    GpuCacheStats stats = rig_stats (rig);
+    g_assert_cmpuint (stats.fit_hits - rig->last[0].fit_hits, ==, 1);
+    g_assert_cmpuint (stats.evictions, ==, rig->last[0].evictions);
+    gpu_image_unref (image);
+    rig_finish (rig);
+    g_assert_true (gpu_cache_clear (rig->device, GPU_CACHE_ALL, NULL));
+  }
+}
+
+typedef struct {
+  Rig *rig;
+  const GpuImageSpec *spec;
+  GpuStream *stream;
+} Refused;
+
+static void *
+acquire_refused (void *data)
+{
+  const Refused *refused = data;
+
+  gpu_image_unref (rig_acquire (refused->rig, refused->spec, refused->stream));
+  return NULL;
+}
+
+/* Waits until the device has been asked for memory @n times. */
+static void
+wait_for_requests (Rig *rig, uint64_t n)
+{
+  for (unsigned i = 0; gpu_device_calls (rig->device, GPU_CALL_ALLOC) < n; i++) {
+    g_assert_cmpuint (i, <, 60000);
+    g_usleep (1000);
+  }
+}
+
+/* Rule 13: one thread of a device deals with a refusal; another that is refused meanwhile waits for it and does not ask
+ * the driver on its own. */
+static void
+test_one_refusal_at_a_time (Rig *rig, const void *data)
+{
+  GpuImageSpec third = rig_spec (GPU_FORMAT_ARGB, 64, 64);
+  Refused refused[2] = {{rig, &rig->spec, rig->stream[1]}, {rig, &third, rig->stream[2]}};
+  pthread_t thread[2];
+
+  GpuImage *image = rig_acquire (rig, &rig->other, rig->stream[0]);
+  rig_close (rig, 0);
+  rig_fill (rig->stream[0], image, 1);
+  gpu_image_unref (image);
+  uint64_t asked = gpu_device_calls (rig->device, GPU_CALL_ALLOC);
+  gpu_device_fail (rig->device, GPU_CALL_ALLOC, 0, 1000);
+
+  /* It asks, is refused, asks again, and then waits for what the gate holds. */
+  pthread_create (&thread[0], NULL, acquire_refused, &refused[0]);
+  wait_for_requests (rig, asked + 2);
+  pthread_create (&thread[1], NULL, acquire_refused, &refused[1]);
+  wait_for_requests (rig, asked + 3);
+  g_usleep (20000);
+  g_assert_cmpuint (gpu_device_calls (rig->device, GPU_CALL_ALLOC), ==, asked + 3);
+  gpu_device_fail (rig->device, GPU_CALL_ALLOC, 0, 0);
+  rig_open (rig, 0);
+  for (unsigned i = 0; i < 2; i++)
+    pthread_join (thread[i], NULL);
+  rig_finish (rig);
+}
+
+/* Rule 6: to free what is not stream-ordered the driver may wait, and that is counted; to free what is, it is not. */
+static void
+test_frees_that_wait (Rig *rig, const void *data)
+{
+  const struct {
+    GpuMemoryKind kind;
+    unsigned waits;
+  } kinds[] = {{GPU_MEMORY_STREAM_ORDERED, 0}, {GPU_MEMORY_DEVICE, 1}, {GPU_MEMORY_MANAGED, 1}, {GPU_MEMORY_HOST, 1}};
+
+  for (unsigned i = 0; i < G_N_ELEMENTS (kinds); i++) {
+    rig->account = kinds[i].kind == GPU_MEMORY_HOST ? GPU_ACCOUNT_HOST : GPU_ACCOUNT_DEVICE;
+    rig_limit (rig, 1 << 20);
+    gpu_image_unref (rig_acquire_kind (rig, &rig->spec, kinds[i].kind, rig->stream[0], GPU_ACQUIRE_DEFAULT));
+    rig_sync (rig->stream[0]);
+    g_assert_cmpuint (rig_stats (rig).idle, ==, 1);
+    uint64_t waits = rig_stats (rig).host_waits;
+    rig_limit (rig, 0);
+    g_assert_cmpuint (rig_stats (rig).idle, ==, 0);
+    g_assert_cmpuint (rig_stats (rig).host_waits - waits, ==, kinds[i].waits);
+  }
+  rig->account = GPU_ACCOUNT_DEVICE;
+}
+
+/* Rule 22: an access that leaves a history on several streams records an event, so that who waits for it later does not
+ * wait for what that stream does meanwhile; one on the only stream does not. */
+static void
+test_event_for_several_streams (Rig *rig, const void *data)
+{
+  GpuImage *image = rig_acquire (rig, &rig->spec, rig->stream[0]);
+
+  rig_close (rig, 0);
+  rig_fill (rig->stream[0], image, 1);
+  uint64_t records = gpu_device_calls (rig->device, GPU_CALL_EVENT_RECORD);
+  rig_begin (image, rig->stream[0], GPU_ACCESS_READ);
+  rig_end (image, rig->stream[0], GPU_ACCESS_READ);
+  g_assert_cmpuint (gpu_device_calls (rig->device, GPU_CALL_EVENT_RECORD) - records, ==, 0);
+  for (unsigned i = 1; i < RIG_STREAMS; i++) {
+    rig_begin (image, rig->stream[i], GPU_ACCESS_READ);
+    records = gpu_device_calls (rig->device, GPU_CALL_EVENT_RECORD);
+    rig_end (image, rig->stream[i], GPU_ACCESS_READ);
+    g_assert_cmpuint (gpu_device_calls (rig->device, GPU_CALL_EVENT_RECORD) - records, ==, 1);
+  }
+  gpu_image_unref (image);
+  rig_finish (rig);
+}
+
+int
+main (int argc, char **argv)
+{
+  test_init (&argc, &argv);
+  RIG_TEST ("/calls/rule-6/frees-that-wait", test_frees_that_wait);
+  RIG_TEST ("/calls/rule-10/trims-after-lowered-limit", test_trims_after_lowered_limit);
+  RIG_TEST ("/calls/rule-10/trims-after-clear", test_trims_after_clear);
+  RIG_TEST ("/calls/rule-10/trims-after-refusal", test_trims_after_refusal);
+  RIG_TEST ("/calls/rule-11/bounded-questions", test_bounded_questions);
+  RIG_TEST ("/calls/rule-11/questions-take-turns", test_questions_take_turns);
+  RIG_TEST ("/calls/rule-11/full-sweep", test_full_sweep);
+  RIG_TEST ("/calls/rule-13/searches-again", test_refused_searches_again);
+  RIG_TEST ("/calls/rule-13/one-at-a-time", test_one_refusal_at_a_time);
+  RIG_TEST ("/calls/rule-22/event-for-several-streams", test_event_for_several_streams);
+  return g_test_run ();
+}

@@ -13,7 +13,7 @@
  * and its idle entries in two trees, by capacity for best fit and by age for eviction. Shelves, slots and lanes live
  * while an allocation is bound to them, also while that is live, so that giving it back looks nothing up.
  *
- * Locks (rule 25): a scope's, then the shared index's, then the cache's; a stream's or an allocation's inside any.
+ * Locks (rule 25) are taken in the order of their ranks, see lock.h.
  */
 #pragma once
 
@@ -149,6 +149,24 @@ struct GpuScope {
   GpuTree age[GPU_N_ACCOUNTS];
   GpuScopeCounts counts[GPU_N_ACCOUNTS];
 };
+
+static inline GpuLockRank
+gpu_scope_rank (const GpuScope *scope)
+{
+  return scope->type == GPU_SCOPE_SHARED ? GPU_LOCK_SHARED : GPU_LOCK_SCOPE;
+}
+
+static inline void
+gpu_scope_lock (GpuScope *scope)
+{
+  gpu_lock (&scope->lock, gpu_scope_rank (scope));
+}
+
+static inline void
+gpu_scope_unlock (GpuScope *scope)
+{
+  gpu_unlock (&scope->lock, gpu_scope_rank (scope));
+}
 
 /** All entries of one exact match. */
 struct GpuShelf {

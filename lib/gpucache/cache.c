@@ -70,9 +70,9 @@ take (GpuScope *scope, const GpuRequest *request, size_t most)
 static void
 move_to (GpuScope *scope, GpuAllocation *allocation)
 {
-  pthread_mutex_lock (&scope->lock);
+  gpu_scope_lock (scope);
   gpu_scope_adopt (scope, allocation);
-  pthread_mutex_unlock (&scope->lock);
+  gpu_scope_unlock (scope);
 }
 
 GpuAllocation *
@@ -83,20 +83,20 @@ gpu_cache_search (GpuCache *cache, GpuScope *scope, const GpuRequest *request, b
   unsigned most_lanes = pressure ? UINT_MAX : POLL_BUDGET;
   GpuAllocation *doomed = NULL;
 
-  pthread_mutex_lock (&scope->lock);
+  gpu_scope_lock (scope);
   gpu_scope_retire (scope, most_lanes, &doomed);
   GpuAllocation *taken = take (scope, request, most);
-  pthread_mutex_unlock (&scope->lock);
+  gpu_scope_unlock (scope);
 
   gpu_cache_absorb_orphans (cache);
   GpuScope *shared = cache->shared;
   if (!taken && scope != shared) {
-    pthread_mutex_lock (&shared->lock);
+    gpu_scope_lock (shared);
     gpu_scope_retire (shared, most_lanes, &doomed);
     taken = take (shared, request, most);
     if (taken)
       gpu_scope_disown (shared, taken);
-    pthread_mutex_unlock (&shared->lock);
+    gpu_scope_unlock (shared);
     if (taken)
       move_to (scope, taken);
   }
@@ -123,18 +123,18 @@ wait_for_history (GpuStream *stream, const GpuHistory *history, GError **error)
 static GpuStream *
 get_waiter (GpuCache *cache, GError **error)
 {
-  pthread_mutex_lock (&cache->lock);
+  gpu_lock (&cache->lock, GPU_LOCK_CACHE);
   GpuStream *waiter = cache->waiter;
-  pthread_mutex_unlock (&cache->lock);
+  gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
   if (waiter)
     return waiter;
 
   GpuStream *fresh = gpu_stream_new_internal (cache->device, error);
-  pthread_mutex_lock (&cache->lock);
+  gpu_lock (&cache->lock, GPU_LOCK_CACHE);
   if (!cache->waiter)
     cache->waiter = g_steal_pointer (&fresh);
   waiter = cache->waiter;
-  pthread_mutex_unlock (&cache->lock);
+  gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
   gpu_stream_unref (fresh);
   return waiter;
 }
@@ -145,17 +145,17 @@ gpu_cache_take_waiting (GpuCache *cache, GpuScope *scope, const GpuRequest *requ
   if (request->host)
     return NULL; /* rule 5: stream order never licenses the host */
 
-  pthread_mutex_lock (&scope->lock);
+  gpu_scope_lock (scope);
   GpuAllocation *taken = gpu_scope_take_pending (scope, request);
-  pthread_mutex_unlock (&scope->lock);
+  gpu_scope_unlock (scope);
 
   GpuScope *shared = cache->shared;
   if (!taken && scope != shared) {
-    pthread_mutex_lock (&shared->lock);
+    gpu_scope_lock (shared);
     taken = gpu_scope_take_pending (shared, request);
     if (taken)
       gpu_scope_disown (shared, taken);
-    pthread_mutex_unlock (&shared->lock);
+    gpu_scope_unlock (shared);
     if (taken)
       move_to (scope, taken);
   }
@@ -282,11 +282,11 @@ gpu_cache_acquire (GpuCache *cache, const GpuRequest *request, GError **error)
     scope = gpu_thread_scope (cache);
 
   /* What is idle is ordered, too: nothing has to be asked for that (rule 7). */
-  pthread_mutex_lock (&scope->lock);
+  gpu_scope_lock (scope);
   GpuAllocation *taken = gpu_scope_take_ordered (scope, request);
   if (!taken)
     taken = gpu_scope_take_idle (scope, request);
-  pthread_mutex_unlock (&scope->lock);
+  gpu_scope_unlock (scope);
   if (taken) {
     begin (taken, consumer (request));
     return taken;
@@ -301,19 +301,19 @@ static GpuScope *
 go_home (GpuCache *cache, GpuAllocation *allocation)
 {
   GpuScope *scope = allocation->scope;
-  pthread_mutex_lock (&scope->lock);
+  gpu_scope_lock (scope);
   if (!scope->ended)
     return scope;
 
   bool detached = allocation->generation < scope->generation;
   uint64_t generation = scope->shared_generation;
   bool was_last = gpu_scope_unbind (scope, allocation);
-  pthread_mutex_unlock (&scope->lock);
+  gpu_scope_unlock (scope);
   if (was_last)
     gpu_scope_unref (scope);
 
   GpuScope *shared = cache->shared;
-  pthread_mutex_lock (&shared->lock);
+  gpu_scope_lock (shared);
   gpu_scope_bind (shared, allocation, detached ? 0 : generation);
   if (detached)
     allocation->detached = true;
@@ -343,14 +343,14 @@ gpu_cache_release (GpuAllocation *allocation)
                 atomic_load_explicit (&cache->limit[account], memory_order_relaxed);
     if (busy || !(over || detached || atomic_load (&cache->orphaned) || atomic_load (&cache->has_detached)))
       break;
-    pthread_mutex_unlock (&scope->lock);
+    gpu_scope_unlock (scope);
     gpu_device_ref (device);
     busy = true;
   }
 
   if (!busy) {
     gpu_scope_put (scope, allocation, NULL);
-    pthread_mutex_unlock (&scope->lock);
+    gpu_scope_unlock (scope);
     return;
   }
 
@@ -361,7 +361,7 @@ gpu_cache_release (GpuAllocation *allocation)
   else
     gpu_scope_put (scope, allocation, &doomed);
   gpu_scope_ref (scope);
-  pthread_mutex_unlock (&scope->lock);
+  gpu_scope_unlock (scope);
 
   if (detached)
     gpu_cache_detach (cache, allocation);
@@ -376,13 +376,13 @@ gpu_cache_release (GpuAllocation *allocation)
 GpuAllocation *
 gpu_allocation_new (GpuCache *cache)
 {
-  pthread_mutex_lock (&cache->lock);
+  gpu_lock (&cache->lock, GPU_LOCK_CACHE);
   GpuAllocation *allocation = cache->spare;
   if (allocation) {
     cache->spare = allocation->next;
     cache->n_spare--;
   }
-  pthread_mutex_unlock (&cache->lock);
+  gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
 
   if (!allocation) {
     allocation = g_aligned_alloc0 (1, sizeof *allocation, _Alignof(GpuAllocation));
@@ -413,14 +413,14 @@ gpu_allocation_recycle (GpuCache *cache, GpuAllocation *allocation)
   allocation->release = NULL;
   allocation->user_data = NULL;
 
-  pthread_mutex_lock (&cache->lock);
+  gpu_lock (&cache->lock, GPU_LOCK_CACHE);
   bool keep = cache->n_spare < MAX_SPARE;
   if (keep) {
     allocation->next = cache->spare;
     cache->spare = allocation;
     cache->n_spare++;
   }
-  pthread_mutex_unlock (&cache->lock);
+  gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
   if (!keep)
     allocation_free (allocation);
 }
@@ -428,11 +428,11 @@ gpu_allocation_recycle (GpuCache *cache, GpuAllocation *allocation)
 GpuImage *
 gpu_view_new (GpuCache *cache)
 {
-  pthread_mutex_lock (&cache->lock);
+  gpu_lock (&cache->lock, GPU_LOCK_CACHE);
   GpuImage *view = cache->spare_views;
   if (view)
     cache->spare_views = view->next_spare;
-  pthread_mutex_unlock (&cache->lock);
+  gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
   if (!view)
     view = g_new0 (GpuImage, 1);
   atomic_store_explicit (&view->refs, 1, memory_order_relaxed);
@@ -442,10 +442,10 @@ gpu_view_new (GpuCache *cache)
 void
 gpu_view_recycle (GpuCache *cache, GpuImage *view)
 {
-  pthread_mutex_lock (&cache->lock);
+  gpu_lock (&cache->lock, GPU_LOCK_CACHE);
   view->next_spare = cache->spare_views;
   cache->spare_views = view;
-  pthread_mutex_unlock (&cache->lock);
+  gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
 }
 
 /* The cache itself */
@@ -474,10 +474,10 @@ GPtrArray *
 gpu_cache_list_scopes (GpuCache *cache)
 {
   GPtrArray *list = g_ptr_array_new_with_free_func ((GDestroyNotify)gpu_scope_unref);
-  pthread_mutex_lock (&cache->lock);
+  gpu_lock (&cache->lock, GPU_LOCK_CACHE);
   for (unsigned i = 0; i < cache->scopes->len; i++)
     g_ptr_array_add (list, gpu_scope_ref (g_ptr_array_index (cache->scopes, i)));
-  pthread_mutex_unlock (&cache->lock);
+  gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
   g_ptr_array_add (list, gpu_scope_ref (cache->shared));
   return list;
 }
@@ -489,9 +489,9 @@ gpu_cache_is_unused (GpuCache *cache)
   g_autoptr (GPtrArray) scopes = gpu_cache_list_scopes (cache);
   for (unsigned i = 0; i < scopes->len; i++) {
     GpuScope *scope = g_ptr_array_index (scopes, i);
-    pthread_mutex_lock (&scope->lock);
+    gpu_scope_lock (scope);
     n_out += scope->n_out;
-    pthread_mutex_unlock (&scope->lock);
+    gpu_scope_unlock (scope);
   }
   return n_out == 0;
 }

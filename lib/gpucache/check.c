@@ -125,7 +125,7 @@ static void
 check_scope (GpuScope *scope, uint64_t bytes[GPU_N_ACCOUNTS], uint64_t *changes)
 {
   Found found = {0};
-  pthread_mutex_lock (&scope->lock);
+  gpu_scope_lock (scope);
   check_slots (scope, &found);
   check_shelves (scope, &found);
   check_lanes (scope, &found);
@@ -150,7 +150,7 @@ check_scope (GpuScope *scope, uint64_t bytes[GPU_N_ACCOUNTS], uint64_t *changes)
   CHECK (found.bound == scope->n_bound);
   CHECK (!scope->ended || idle + pending == 0);
   *changes += scope->changes;
-  pthread_mutex_unlock (&scope->lock);
+  gpu_scope_unlock (scope);
 }
 
 /* One walk over all scopes. */

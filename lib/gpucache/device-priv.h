@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "lock.h"
+
 #include <gpucache/device.h>
 #include <gpucache/kernel.h>
 #include <gpucache/testing.h>

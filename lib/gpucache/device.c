@@ -109,11 +109,11 @@ static pthread_mutex_t teardown_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool
 drop_last (GpuDevice *device)
 {
-  pthread_mutex_lock (&teardown_lock);
+  gpu_lock (&teardown_lock, GPU_LOCK_TEARDOWN);
   atomic_store (&device->cache->orphaned, true);
   bool last = atomic_fetch_sub (&device->refs, 1) == 1 && gpu_cache_is_unused (device->cache) &&
               atomic_load (&device->refs) == 0;
-  pthread_mutex_unlock (&teardown_lock);
+  gpu_unlock (&teardown_lock, GPU_LOCK_TEARDOWN);
   return last;
 }
 
@@ -169,10 +169,10 @@ gpu_device_is_lost (GpuDevice *device)
 void
 gpu_device_set_lost (GpuDevice *device, const GError *error)
 {
-  pthread_mutex_lock (&device->lock);
+  gpu_lock (&device->lock, GPU_LOCK_LEAF);
   if (!device->lost_reason)
     device->lost_reason = g_strdup (error ? error->message : "unknown error");
-  pthread_mutex_unlock (&device->lock);
+  gpu_unlock (&device->lock, GPU_LOCK_LEAF);
   atomic_store_explicit (&device->lost, true, memory_order_release);
 }
 
@@ -220,7 +220,7 @@ take_failure (GpuDevice *device, GpuCall call)
 {
   bool fails = false;
 
-  pthread_mutex_lock (&device->lock);
+  gpu_lock (&device->lock, GPU_LOCK_LEAF);
   unsigned skip = atomic_load_explicit (&device->fail_skip[call], memory_order_relaxed);
   unsigned count = atomic_load_explicit (&device->fail_count[call], memory_order_relaxed);
   if (count > 0 && skip > 0) {
@@ -233,7 +233,7 @@ take_failure (GpuDevice *device, GpuCall call)
   for (unsigned i = 0; i < GPU_N_CALLS; i++)
     failing |= atomic_load_explicit (&device->fail_count[i], memory_order_relaxed) > 0;
   atomic_store_explicit (&device->failing, failing, memory_order_relaxed);
-  pthread_mutex_unlock (&device->lock);
+  gpu_unlock (&device->lock, GPU_LOCK_LEAF);
   return fails;
 }
 
@@ -256,12 +256,12 @@ gpu_device_fail (GpuDevice *device, GpuCall call, unsigned skip, unsigned count)
   g_return_if_fail (device != NULL);
   g_return_if_fail ((unsigned)call < GPU_N_CALLS);
 
-  pthread_mutex_lock (&device->lock);
+  gpu_lock (&device->lock, GPU_LOCK_LEAF);
   atomic_store_explicit (&device->fail_skip[call], skip, memory_order_relaxed);
   atomic_store_explicit (&device->fail_count[call], count, memory_order_relaxed);
   /* take_failure() clears it once nothing is left to fail. */
   atomic_store_explicit (&device->failing, true, memory_order_relaxed);
-  pthread_mutex_unlock (&device->lock);
+  gpu_unlock (&device->lock, GPU_LOCK_LEAF);
 }
 
 uint64_t
@@ -276,6 +276,7 @@ gpu_device_calls (GpuDevice *device, GpuCall call)
 static bool
 begin (GpuDevice *device, GpuCall call, GError **error)
 {
+  gpu_locks_check_driver ();
   if (!gpu_device_check (device, error))
     return false;
   g_autoptr (GError) failure = NULL;
@@ -307,6 +308,7 @@ gpu_device_memory_info (GpuDevice *device, uint64_t *free_bytes, uint64_t *total
   uint64_t free_now = 0, total = 0;
 
   g_return_val_if_fail (device != NULL, false);
+  gpu_locks_check_driver ();
   if (!gpu_device_check (device, error))
     return false;
   bool ok = device->funcs->memory_info (device, &free_now, &total, &failure);
@@ -354,28 +356,29 @@ gpu_device_free_idle (GpuDevice *device, GpuMemoryKind kind, void *data, size_t 
   /* The driver may wait to free the other kinds, which nobody else has to wait for. */
   if (kind != GPU_MEMORY_STREAM_ORDERED)
     return gpu_device_free (device, kind, data, size, NULL, error);
-  pthread_mutex_lock (&device->idle_lock);
+  gpu_lock (&device->idle_lock, GPU_LOCK_STREAM);
   bool ok = gpu_device_free (device, kind, data, size, device->idle_stream, error);
-  pthread_mutex_unlock (&device->idle_lock);
+  gpu_unlock (&device->idle_lock, GPU_LOCK_STREAM);
   return ok;
 }
 
 bool
 gpu_device_alloc_complete (GpuDevice *device, size_t size, size_t alignment, void **data, GError **error)
 {
-  pthread_mutex_lock (&device->idle_lock);
+  gpu_lock (&device->idle_lock, GPU_LOCK_STREAM);
   bool ok = gpu_device_alloc (device, GPU_MEMORY_STREAM_ORDERED, size, alignment, device->idle_stream, data, error);
   if (ok && !gpu_device_stream_synchronize (device, device->idle_stream, error)) {
     gpu_device_free (device, GPU_MEMORY_STREAM_ORDERED, *data, size, device->idle_stream, NULL);
     ok = false;
   }
-  pthread_mutex_unlock (&device->idle_lock);
+  gpu_unlock (&device->idle_lock, GPU_LOCK_STREAM);
   return ok;
 }
 
 void
 gpu_device_trim (GpuDevice *device)
 {
+  gpu_locks_check_driver ();
   if (gpu_device_check (device, NULL))
     device->funcs->trim (device);
 }
@@ -396,6 +399,7 @@ gpu_device_stream_create (GpuDevice *device, void **stream, GError **error)
 void
 gpu_device_stream_destroy (GpuDevice *device, void *stream)
 {
+  gpu_locks_check_driver ();
   if (!is_forked (device))
     device->funcs->stream_destroy (device, stream);
 }
@@ -416,6 +420,7 @@ gpu_device_synchronize (GpuDevice *device, GError **error)
 {
   GError *failure = NULL;
 
+  gpu_locks_check_driver ();
   if (!gpu_device_check (device, error))
     return false;
   atomic_fetch_add_explicit (&device->host_waits, 1, memory_order_relaxed);
@@ -438,6 +443,7 @@ gpu_device_event_create (GpuDevice *device, void **event, GError **error)
 void
 gpu_device_event_destroy (GpuDevice *device, void *event)
 {
+  gpu_locks_check_driver ();
   if (!is_forked (device))
     device->funcs->event_destroy (device, event);
 }

@@ -37,11 +37,11 @@ gpu_event_pool_free (GpuEventPool *pool)
 GpuEvent *
 gpu_event_new (GpuEventPool *pool, GError **error)
 {
-  pthread_mutex_lock (&pool->lock);
+  gpu_lock (&pool->lock, GPU_LOCK_LEAF);
   GpuEvent *event = pool->free;
   if (event)
     pool->free = event->next;
-  pthread_mutex_unlock (&pool->lock);
+  gpu_unlock (&pool->lock, GPU_LOCK_LEAF);
 
   if (!event) {
     void *native;
@@ -70,8 +70,8 @@ gpu_event_unref (GpuEvent *event)
     return;
   GpuEventPool *pool = event->pool;
   g_clear_pointer (&event->clock, gpu_clock_unref);
-  pthread_mutex_lock (&pool->lock);
+  gpu_lock (&pool->lock, GPU_LOCK_LEAF);
   event->next = pool->free;
   pool->free = event;
-  pthread_mutex_unlock (&pool->lock);
+  gpu_unlock (&pool->lock, GPU_LOCK_LEAF);
 }

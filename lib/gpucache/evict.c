@@ -48,10 +48,10 @@ gpu_cache_retire (GpuCache *cache, GpuScope *scope, unsigned budget)
   while (budget > 0) {
     GpuPoint points[POINTS_AT_ONCE];
     unsigned lanes;
-    pthread_mutex_lock (&scope->lock);
+    gpu_scope_lock (scope);
     unsigned all = scope->n_pending_lanes;
     unsigned n = gpu_scope_pending_points (scope, points, MIN (budget, POINTS_AT_ONCE), &lanes);
-    pthread_mutex_unlock (&scope->lock);
+    gpu_scope_unlock (scope);
 
     bool progress = lanes > 0 && n == 0; /* complete already, not retired */
     for (unsigned i = 0; i < n; i++) {
@@ -61,9 +61,9 @@ gpu_cache_retire (GpuCache *cache, GpuScope *scope, unsigned budget)
     budget -= n;
 
     GpuAllocation *doomed = NULL;
-    pthread_mutex_lock (&scope->lock);
+    gpu_scope_lock (scope);
     gpu_scope_retire (scope, lanes, &doomed);
-    pthread_mutex_unlock (&scope->lock);
+    gpu_scope_unlock (scope);
     gpu_cache_free_chain (cache, doomed, false);
 
     stale = progress ? 0 : stale + lanes;
@@ -77,13 +77,13 @@ static GArray *
 list_mixed_points (GpuScope *scope)
 {
   GArray *points = g_array_new (false, false, sizeof (GpuPoint));
-  pthread_mutex_lock (&scope->lock);
+  gpu_scope_lock (scope);
   for (GpuLink *link = scope->pending_lanes.first; link; link = link->next) {
     const GpuLane *lane = gpu_container (link, GpuLane, by_scope);
     for (GpuLink *entry = lane->stream ? NULL : lane->pending.first; entry; entry = entry->next)
       gpu_history_list_pending (&gpu_container (entry, GpuAllocation, by_lane)->history, points);
   }
-  pthread_mutex_unlock (&scope->lock);
+  gpu_scope_unlock (scope);
   return points;
 }
 
@@ -103,9 +103,9 @@ gpu_cache_retire_all (GpuCache *cache)
     g_array_unref (points);
 
     GpuAllocation *doomed = NULL;
-    pthread_mutex_lock (&scope->lock);
+    gpu_scope_lock (scope);
     gpu_scope_retire (scope, UINT_MAX, &doomed);
-    pthread_mutex_unlock (&scope->lock);
+    gpu_scope_unlock (scope);
     gpu_cache_free_chain (cache, doomed, false);
     gpu_cache_retire (cache, scope, UINT_MAX);
   }
@@ -120,9 +120,9 @@ gpu_cache_idle_bytes (GpuCache *cache, GpuAccount account)
   g_autoptr (GPtrArray) scopes = gpu_cache_list_scopes (cache);
   for (unsigned i = 0; i < scopes->len; i++) {
     GpuScope *scope = g_ptr_array_index (scopes, i);
-    pthread_mutex_lock (&scope->lock);
+    gpu_scope_lock (scope);
     bytes += scope->counts[account].bytes[GPU_ENTRY_IDLE];
-    pthread_mutex_unlock (&scope->lock);
+    gpu_scope_unlock (scope);
   }
   return bytes;
 }
@@ -135,13 +135,13 @@ scope_of_oldest (GPtrArray *scopes, GpuAccount account)
   uint64_t oldest = UINT64_MAX;
   for (unsigned i = 0; i < scopes->len; i++) {
     GpuScope *scope = g_ptr_array_index (scopes, i);
-    pthread_mutex_lock (&scope->lock);
+    gpu_scope_lock (scope);
     const GpuTreeNode *node = gpu_tree_first (&scope->age[account]);
     if (node && gpu_container (node, GpuAllocation, by_age)->stamp < oldest) {
       oldest = gpu_container (node, GpuAllocation, by_age)->stamp;
       found = scope;
     }
-    pthread_mutex_unlock (&scope->lock);
+    gpu_scope_unlock (scope);
   }
   return found;
 }
@@ -155,9 +155,9 @@ gpu_cache_evict (GpuCache *cache, GpuAccount account, uint64_t target)
   g_autoptr (GPtrArray) scopes = gpu_cache_list_scopes (cache);
   GpuScope *scope;
   while (atomic_load (&cache->bytes[account]) > target && (scope = scope_of_oldest (scopes, account))) {
-    pthread_mutex_lock (&scope->lock);
+    gpu_scope_lock (scope);
     GpuAllocation *oldest = gpu_scope_remove_oldest (scope, account);
-    pthread_mutex_unlock (&scope->lock);
+    gpu_scope_unlock (scope);
     gpu_cache_free_chain (cache, oldest, true);
   }
 }
@@ -177,10 +177,10 @@ static void
 retire_another (GpuCache *cache)
 {
   GpuScope *scope = NULL;
-  pthread_mutex_lock (&cache->lock);
+  gpu_lock (&cache->lock, GPU_LOCK_CACHE);
   if (cache->scopes->len > 0)
     scope = gpu_scope_ref (g_ptr_array_index (cache->scopes, cache->next_scope++ % cache->scopes->len));
-  pthread_mutex_unlock (&cache->lock);
+  gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
   if (!scope)
     return;
   gpu_cache_retire (cache, scope, POLL_BUDGET);
@@ -229,20 +229,20 @@ append_detached (GpuCache *cache, GpuAllocation *allocation)
 void
 gpu_cache_detach (GpuCache *cache, GpuAllocation *allocation)
 {
-  pthread_mutex_lock (&cache->lock);
+  gpu_lock (&cache->lock, GPU_LOCK_CACHE);
   append_detached (cache, allocation);
-  pthread_mutex_unlock (&cache->lock);
+  gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
 }
 
 static GpuAllocation *
 take_detached (GpuCache *cache)
 {
-  pthread_mutex_lock (&cache->lock);
+  gpu_lock (&cache->lock, GPU_LOCK_CACHE);
   GpuLink *link = cache->detached.first;
   if (link)
     gpu_list_remove (&cache->detached, link);
   atomic_store (&cache->has_detached, cache->detached.first != NULL);
-  pthread_mutex_unlock (&cache->lock);
+  gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
   return link ? gpu_container (link, GpuAllocation, by_slot) : NULL;
 }
 
@@ -284,11 +284,11 @@ drain_detached (GpuCache *cache, unsigned most, bool wait, GError **error)
     freed = true;
   }
 
-  pthread_mutex_lock (&cache->lock);
+  gpu_lock (&cache->lock, GPU_LOCK_CACHE);
   for (unsigned i = 0; i < kept->len; i++)
     append_detached (cache, g_ptr_array_index (kept, i));
   bool empty = !cache->detached.first;
-  pthread_mutex_unlock (&cache->lock);
+  gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
   if (freed && empty)
     gpu_device_trim (cache->device); /* rule 10: after a clear other processes get the memory */
   return ok;
@@ -348,9 +348,9 @@ gpu_cache_clear (GpuDevice *device, GpuCacheScope which, GError **error)
   bool ok = true;
   for (unsigned i = 0; i < scopes->len; i++) {
     GpuScope *scope = g_ptr_array_index (scopes, i);
-    pthread_mutex_lock (&scope->lock);
+    gpu_scope_lock (scope);
     GpuAllocation *chain = scope->ended ? NULL : gpu_scope_clear (scope);
-    pthread_mutex_unlock (&scope->lock);
+    gpu_scope_unlock (scope);
     ok = free_when_complete (cache, chain, error) && ok;
   }
   g_ptr_array_unref (scopes);

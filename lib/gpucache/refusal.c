@@ -12,20 +12,20 @@
 static void
 begin_refusal (GpuCache *cache)
 {
-  pthread_mutex_lock (&cache->refusal_lock);
+  gpu_lock (&cache->refusal_lock, GPU_LOCK_LEAF);
   while (cache->refusal)
     pthread_cond_wait (&cache->refusal_ended, &cache->refusal_lock);
   cache->refusal = true;
-  pthread_mutex_unlock (&cache->refusal_lock);
+  gpu_unlock (&cache->refusal_lock, GPU_LOCK_LEAF);
 }
 
 static void
 end_refusal (GpuCache *cache)
 {
-  pthread_mutex_lock (&cache->refusal_lock);
+  gpu_lock (&cache->refusal_lock, GPU_LOCK_LEAF);
   cache->refusal = false;
   pthread_cond_broadcast (&cache->refusal_ended);
-  pthread_mutex_unlock (&cache->refusal_lock);
+  gpu_unlock (&cache->refusal_lock, GPU_LOCK_LEAF);
 }
 
 /* Waits on the host for the first pending entry of each lane of every scope, and for what was detached. */
@@ -37,9 +37,9 @@ wait_for_pending (GpuCache *cache)
     GpuScope *scope = g_ptr_array_index (scopes, i);
     GpuPoint points[8];
     unsigned lanes;
-    pthread_mutex_lock (&scope->lock);
+    gpu_scope_lock (scope);
     unsigned n = gpu_scope_pending_points (scope, points, G_N_ELEMENTS (points), &lanes);
-    pthread_mutex_unlock (&scope->lock);
+    gpu_scope_unlock (scope);
     for (unsigned j = 0; j < n; j++) {
       gpu_point_wait (&points[j], NULL);
       gpu_stream_release (points[j].stream);

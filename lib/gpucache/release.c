@@ -24,13 +24,14 @@ releaser_free (GpuReleaser *releaser)
   g_free (releaser);
 }
 
-/* Calls the owner; none of our locks is held. */
+/* Calls the owner, with none of our locks held. */
 static void
 hand_back (GpuAllocation *allocation)
 {
   GpuReleaseFunc release = allocation->release;
   void *user_data = allocation->user_data;
   gpu_allocation_recycle (allocation->device->cache, allocation);
+  gpu_locks_check_none ();
   if (release)
     release (user_data);
 }
@@ -43,9 +44,9 @@ hand_back_ready (GpuReleaser *releaser)
   if (!allocation)
     return false;
   releaser->ready = allocation->next;
-  pthread_mutex_unlock (&releaser->lock);
+  gpu_unlock (&releaser->lock, GPU_LOCK_LEAF);
   hand_back (allocation); /* may drop the last reference to the device, and with it stop this thread */
-  pthread_mutex_lock (&releaser->lock);
+  gpu_lock (&releaser->lock, GPU_LOCK_LEAF);
   return true;
 }
 
@@ -53,12 +54,12 @@ static void *
 run_releaser (void *data)
 {
   GpuReleaser *releaser = data;
-  pthread_mutex_lock (&releaser->lock);
+  gpu_lock (&releaser->lock, GPU_LOCK_LEAF);
   while (!releaser->stop)
     if (!hand_back_ready (releaser) && !releaser->stop)
       pthread_cond_wait (&releaser->woken, &releaser->lock);
   bool detached = releaser->detached;
-  pthread_mutex_unlock (&releaser->lock);
+  gpu_unlock (&releaser->lock, GPU_LOCK_LEAF);
   if (detached)
     releaser_free (releaser);
   return NULL;
@@ -80,7 +81,7 @@ releaser_new (void)
 static void
 hand_back_all (GpuReleaser *releaser, bool lost)
 {
-  pthread_mutex_lock (&releaser->lock);
+  gpu_lock (&releaser->lock, GPU_LOCK_LEAF);
   for (;;) {
     GpuLink *link = releaser->waiting.first;
     if (hand_back_ready (releaser))
@@ -92,22 +93,22 @@ hand_back_all (GpuReleaser *releaser, bool lost)
       continue;
     }
     gpu_list_remove (&releaser->waiting, link);
-    pthread_mutex_unlock (&releaser->lock);
+    gpu_unlock (&releaser->lock, GPU_LOCK_LEAF);
     hand_back (gpu_container (link, GpuAllocation, by_slot));
-    pthread_mutex_lock (&releaser->lock);
+    gpu_lock (&releaser->lock, GPU_LOCK_LEAF);
   }
-  pthread_mutex_unlock (&releaser->lock);
+  gpu_unlock (&releaser->lock, GPU_LOCK_LEAF);
 }
 
 static void
 stop (GpuReleaser *releaser)
 {
   bool own = pthread_equal (releaser->thread, pthread_self ());
-  pthread_mutex_lock (&releaser->lock);
+  gpu_lock (&releaser->lock, GPU_LOCK_LEAF);
   releaser->stop = true;
   releaser->detached = own;
   pthread_cond_broadcast (&releaser->woken);
-  pthread_mutex_unlock (&releaser->lock);
+  gpu_unlock (&releaser->lock, GPU_LOCK_LEAF);
   if (own) {
     pthread_detach (releaser->thread);
     return;
@@ -141,12 +142,12 @@ on_complete (void *data)
   if (atomic_fetch_sub (&allocation->calls_left, 1) != 1)
     return;
   GpuReleaser *releaser = allocation->device->cache->releaser;
-  pthread_mutex_lock (&releaser->lock);
+  gpu_lock (&releaser->lock, GPU_LOCK_LEAF);
   gpu_list_remove (&releaser->waiting, &allocation->by_slot);
   allocation->next = releaser->ready;
   releaser->ready = allocation;
   pthread_cond_broadcast (&releaser->woken);
-  pthread_mutex_unlock (&releaser->lock);
+  gpu_unlock (&releaser->lock, GPU_LOCK_LEAF);
 }
 
 /* Nobody can say any more when the allocation is complete (rule 24): its owner gets it back when the device goes. */
@@ -154,29 +155,29 @@ static void
 abandon (GpuCache *cache, GpuAllocation *allocation)
 {
   GpuReleaser *releaser = cache->releaser;
-  pthread_mutex_lock (&releaser->lock);
+  gpu_lock (&releaser->lock, GPU_LOCK_LEAF);
   gpu_list_remove (&releaser->waiting, &allocation->by_slot);
-  pthread_mutex_unlock (&releaser->lock);
+  gpu_unlock (&releaser->lock, GPU_LOCK_LEAF);
 
-  pthread_mutex_lock (&cache->lock);
+  gpu_lock (&cache->lock, GPU_LOCK_CACHE);
   allocation->next = cache->abandoned;
   cache->abandoned = allocation;
-  pthread_mutex_unlock (&cache->lock);
+  gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
 }
 
 /* Has every stream that uses the allocation say when it is done. */
 static void
 call_when_complete (GpuCache *cache, GpuAllocation *allocation, GArray *points)
 {
-  pthread_mutex_lock (&cache->lock);
+  gpu_lock (&cache->lock, GPU_LOCK_CACHE);
   if (!cache->releaser)
     cache->releaser = releaser_new ();
   GpuReleaser *releaser = cache->releaser;
-  pthread_mutex_unlock (&cache->lock);
+  gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
 
-  pthread_mutex_lock (&releaser->lock);
+  gpu_lock (&releaser->lock, GPU_LOCK_LEAF);
   gpu_list_append (&releaser->waiting, &allocation->by_slot);
-  pthread_mutex_unlock (&releaser->lock);
+  gpu_unlock (&releaser->lock, GPU_LOCK_LEAF);
 
   /* One more than there are calls, so that none of them is the last one before all are made. */
   atomic_store (&allocation->calls_left, points->len + 1);

@@ -62,9 +62,9 @@ gpu_scope_new (GpuCache *cache, GpuScopeType type, uint64_t owner)
     gpu_tree_init (&scope->age[account], compare_age);
 
   if (type != GPU_SCOPE_SHARED) {
-    pthread_mutex_lock (&cache->lock);
+    gpu_lock (&cache->lock, GPU_LOCK_CACHE);
     g_ptr_array_add (cache->scopes, gpu_scope_ref (scope));
-    pthread_mutex_unlock (&cache->lock);
+    gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
   }
   return scope;
 }
@@ -617,8 +617,8 @@ gpu_scope_end (GpuScope *scope)
   GpuScope *shared = cache->shared;
   GpuAllocation *doomed = NULL;
 
-  pthread_mutex_lock (&scope->lock);
-  pthread_mutex_lock (&shared->lock);
+  gpu_scope_lock (scope);
+  gpu_scope_lock (shared);
   gpu_scope_retire (scope, UINT_MAX, &doomed);
   scope->ended = true;
   scope->shared_generation = shared->generation;
@@ -633,13 +633,13 @@ gpu_scope_end (GpuScope *scope)
   scope->n_out = 0;
   shared->last_stamp = MAX (shared->last_stamp, scope->last_stamp);
   shared->changes++;
-  pthread_mutex_unlock (&shared->lock);
-  pthread_mutex_unlock (&scope->lock);
+  gpu_scope_unlock (shared);
+  gpu_scope_unlock (scope);
   gpu_cache_free_chain (cache, doomed, false);
 
-  pthread_mutex_lock (&cache->lock);
+  gpu_lock (&cache->lock, GPU_LOCK_CACHE);
   bool listed = g_ptr_array_remove_fast (cache->scopes, scope);
-  pthread_mutex_unlock (&cache->lock);
+  gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
   if (listed)
     gpu_scope_unref (scope);
 }

@@ -7,7 +7,7 @@
 static void
 add (GpuCacheStats *stats, GpuScope *scope, GpuAccount account)
 {
-  pthread_mutex_lock (&scope->lock);
+  gpu_scope_lock (scope);
   const GpuScopeCounts *counts = &scope->counts[account];
   stats->live += counts->entries[GPU_ENTRY_LIVE];
   stats->pending += counts->entries[GPU_ENTRY_PENDING];
@@ -19,7 +19,7 @@ add (GpuCacheStats *stats, GpuScope *scope, GpuAccount account)
   stats->fit_hits += counts->fit_hits;
   stats->pending_hits += counts->pending_hits;
   stats->waiting_hits += counts->waiting_hits;
-  pthread_mutex_unlock (&scope->lock);
+  gpu_scope_unlock (scope);
 }
 
 void
@@ -94,7 +94,7 @@ dump_scope (GString *text, GpuScope *scope)
   static const char *const names[] = {"thread", "stream", "shared index"};
   GHashTableIter iter;
   void *shelf;
-  pthread_mutex_lock (&scope->lock);
+  gpu_scope_lock (scope);
   if (scope->type == GPU_SCOPE_SHARED)
     g_string_append_printf (text, "%s\n", names[scope->type]);
   else
@@ -104,7 +104,7 @@ dump_scope (GString *text, GpuScope *scope)
   g_hash_table_iter_init (&iter, scope->shelves);
   while (g_hash_table_iter_next (&iter, &shelf, NULL))
     dump_shelf (text, shelf);
-  pthread_mutex_unlock (&scope->lock);
+  gpu_scope_unlock (scope);
 }
 
 char *

@@ -53,21 +53,21 @@ stream_new (GpuDevice *device, void *native)
   stream->native = native;
   stream->alive = true;
   pthread_mutex_init (&stream->lock, NULL);
-  pthread_mutex_lock (&records_lock);
+  gpu_lock (&records_lock, GPU_LOCK_LEAF);
   if (!records)
     records = g_hash_table_new (g_int64_hash, g_int64_equal);
   g_hash_table_insert (records, &stream->id, stream);
-  pthread_mutex_unlock (&records_lock);
+  gpu_unlock (&records_lock, GPU_LOCK_LEAF);
   return stream;
 }
 
 bool
 gpu_stream_is_past (uint64_t id, uint64_t number)
 {
-  pthread_mutex_lock (&records_lock);
+  gpu_lock (&records_lock, GPU_LOCK_LEAF);
   const GpuStream *stream = g_hash_table_lookup (records, &id);
   bool past = !stream || number <= atomic_load_explicit (&stream->completed, memory_order_relaxed);
-  pthread_mutex_unlock (&records_lock);
+  gpu_unlock (&records_lock, GPU_LOCK_LEAF);
   return past;
 }
 
@@ -130,7 +130,7 @@ gpu_stream_wrap_cuda (GpuDevice *device, void *cuda_stream, GError **error)
 #endif
 
   GpuStream *stream = NULL;
-  pthread_mutex_lock (&foreign_lock);
+  gpu_lock (&foreign_lock, GPU_LOCK_TEARDOWN);
   if (!foreign_streams)
     foreign_streams = g_ptr_array_new ();
   for (unsigned i = 0; i < foreign_streams->len && !stream; i++) {
@@ -143,7 +143,7 @@ gpu_stream_wrap_cuda (GpuDevice *device, void *cuda_stream, GError **error)
     stream->foreign = true;
     g_ptr_array_add (foreign_streams, stream);
   }
-  pthread_mutex_unlock (&foreign_lock);
+  gpu_unlock (&foreign_lock, GPU_LOCK_TEARDOWN);
   return stream;
 }
 
@@ -166,9 +166,9 @@ gpu_stream_release (GpuStream *stream)
 {
   if (atomic_fetch_sub_explicit (&stream->holds, 1, memory_order_acq_rel) != 1)
     return;
-  pthread_mutex_lock (&records_lock);
+  gpu_lock (&records_lock, GPU_LOCK_LEAF);
   g_hash_table_remove (records, &stream->id);
-  pthread_mutex_unlock (&records_lock);
+  gpu_unlock (&records_lock, GPU_LOCK_LEAF);
   for (GpuEvent *event = stream->oldest, *next; event; event = next) {
     next = event->next;
     gpu_event_unref (event);
@@ -240,12 +240,12 @@ static bool
 reference_event (const GpuPoint *point, GpuEvent **event, GError **error)
 {
   GpuStream *stream = point->stream;
-  pthread_mutex_lock (&stream->lock);
+  gpu_lock (&stream->lock, GPU_LOCK_STREAM);
   bool observed = gpu_point_observed (point);
   *event = observed ? NULL : event_at (stream, point->number, error);
   if (*event)
     gpu_event_ref (*event);
-  pthread_mutex_unlock (&stream->lock);
+  gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
   return observed || *event;
 }
 
@@ -266,12 +266,12 @@ close_stream (GpuStream *stream)
   GpuDevice *device = stream->device;
 
   if (stream->foreign) {
-    pthread_mutex_lock (&foreign_lock);
+    gpu_lock (&foreign_lock, GPU_LOCK_TEARDOWN);
     g_ptr_array_remove_fast (foreign_streams, stream);
-    pthread_mutex_unlock (&foreign_lock);
+    gpu_unlock (&foreign_lock, GPU_LOCK_TEARDOWN);
   }
 
-  pthread_mutex_lock (&stream->lock);
+  gpu_lock (&stream->lock, GPU_LOCK_STREAM);
   g_autoptr (GError) error = NULL;
   if (atomic_load (&stream->submitted) > atomic_load (&stream->completed) && !record (stream, &error))
     gpu_device_set_lost (device, error); /* rule 24: nobody could ever tell what is complete */
@@ -279,7 +279,7 @@ close_stream (GpuStream *stream)
   if (!stream->foreign)
     gpu_device_stream_destroy (device, stream->native);
   stream->native = NULL;
-  pthread_mutex_unlock (&stream->lock);
+  gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
 
   if (stream->scope) {
     gpu_scope_end (stream->scope);
@@ -350,50 +350,50 @@ gpu_stream_submit (GpuStream *stream, GpuSubmitFunc func, void *data, GError **e
   if (!gpu_device_check (stream->device, error))
     return 0;
   uint64_t number = 0;
-  pthread_mutex_lock (&stream->lock);
+  gpu_lock (&stream->lock, GPU_LOCK_STREAM);
   if (stream->n_events > 1)
     poll_oldest (stream); /* rule 11: retirement happens in later submissions */
   if (func (stream->device, stream->native, data, error))
     number = advance (stream);
-  pthread_mutex_unlock (&stream->lock);
+  gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
   return number;
 }
 
 uint64_t
 gpu_stream_advance (GpuStream *stream)
 {
-  pthread_mutex_lock (&stream->lock);
+  gpu_lock (&stream->lock, GPU_LOCK_STREAM);
   uint64_t number = advance (stream);
-  pthread_mutex_unlock (&stream->lock);
+  gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
   return number;
 }
 
 bool
 gpu_stream_mark (GpuStream *stream, GError **error)
 {
-  pthread_mutex_lock (&stream->lock);
+  gpu_lock (&stream->lock, GPU_LOCK_STREAM);
   if (stream->n_events >= MANY_EVENTS)
     poll_oldest (stream);
   bool ok = !stream->alive || record (stream, error) != NULL;
-  pthread_mutex_unlock (&stream->lock);
+  gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
   return ok;
 }
 
 GpuClock *
 gpu_stream_get_clock (GpuStream *stream)
 {
-  pthread_mutex_lock (&stream->lock);
+  gpu_lock (&stream->lock, GPU_LOCK_STREAM);
   GpuClock *clock = gpu_clock_ref (stream->clock);
-  pthread_mutex_unlock (&stream->lock);
+  gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
   return clock;
 }
 
 uint64_t
 gpu_stream_waited (GpuStream *stream, uint64_t other_id)
 {
-  pthread_mutex_lock (&stream->lock);
+  gpu_lock (&stream->lock, GPU_LOCK_STREAM);
   uint64_t number = gpu_clock_get (stream->clock, other_id);
-  pthread_mutex_unlock (&stream->lock);
+  gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
   return number;
 }
 
@@ -426,7 +426,7 @@ gpu_stream_wait_point (GpuStream *stream, const GpuPoint *point, bool *added, GE
   if (!event)
     return true;
 
-  pthread_mutex_lock (&stream->lock);
+  gpu_lock (&stream->lock, GPU_LOCK_STREAM);
   bool ok = gpu_device_stream_wait (stream->device, stream->native, event->native, error);
   if (ok) {
     /* A wait is a submission: an event recorded before it must not stand for points after it. */
@@ -435,7 +435,7 @@ gpu_stream_wait_point (GpuStream *stream, const GpuPoint *point, bool *added, GE
     gpu_clock_unref (stream->clock);
     stream->clock = clock;
   }
-  pthread_mutex_unlock (&stream->lock);
+  gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
   gpu_event_unref (event);
   if (ok && added)
     *added = true;
@@ -471,7 +471,7 @@ gpu_point_query (const GpuPoint *point, GError **error)
     return GPU_STATUS_COMPLETE;
   GpuStream *stream = point->stream;
   GpuStatus status = GPU_STATUS_FAILED;
-  pthread_mutex_lock (&stream->lock);
+  gpu_lock (&stream->lock, GPU_LOCK_STREAM);
   if (gpu_point_observed (point)) {
     status = GPU_STATUS_COMPLETE; /* by another thread meanwhile */
   } else {
@@ -481,7 +481,7 @@ gpu_point_query (const GpuPoint *point, GError **error)
     if (status == GPU_STATUS_COMPLETE)
       observe (stream, event->number);
   }
-  pthread_mutex_unlock (&stream->lock);
+  gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
   return status;
 }
 
@@ -489,12 +489,12 @@ gpu_point_query (const GpuPoint *point, GError **error)
 static bool
 call_after (GpuStream *stream, void (*func) (void *data), void *data, bool *alive, GError **error)
 {
-  pthread_mutex_lock (&stream->lock);
+  gpu_lock (&stream->lock, GPU_LOCK_STREAM);
   *alive = stream->alive;
   bool ok = *alive && gpu_device_host_call (stream->device, func, data, stream->native, error);
   if (ok)
     advance (stream);
-  pthread_mutex_unlock (&stream->lock);
+  gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
   return ok;
 }
 
@@ -535,9 +535,9 @@ wait_for (const GpuPoint *point, bool *waited, GError **error)
   bool ok = gpu_device_event_synchronize (stream->device, event->native, error);
   gpu_event_unref (event);
   if (ok) {
-    pthread_mutex_lock (&stream->lock);
+    gpu_lock (&stream->lock, GPU_LOCK_STREAM);
     observe (stream, number);
-    pthread_mutex_unlock (&stream->lock);
+    gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
   }
   return ok;
 }

@@ -11,7 +11,7 @@ static GArray *
 list_conflicts (GpuAllocation *allocation, GpuStream *stream, GpuAccessFlags flags)
 {
   GArray *conflicts = NULL;
-  pthread_mutex_lock (&allocation->lock);
+  gpu_lock (&allocation->lock, GPU_LOCK_ALLOCATION);
   const GpuHistory *history = &allocation->history;
   unsigned n = flags & GPU_ACCESS_WRITE ? history->n_reads : 0;
   const GpuPoint *point = &history->write;
@@ -23,7 +23,7 @@ list_conflicts (GpuAllocation *allocation, GpuStream *stream, GpuAccessFlags fla
     const GpuPoint held = {gpu_stream_hold (point->stream), point->number};
     g_array_append_val (conflicts, held);
   }
-  pthread_mutex_unlock (&allocation->lock);
+  gpu_unlock (&allocation->lock, GPU_LOCK_ALLOCATION);
   return conflicts;
 }
 
@@ -65,10 +65,10 @@ enter (GpuImage *image, GpuStream *stream, uint64_t number, GpuAccessFlags flags
   GpuAllocation *allocation = image->allocation;
   const GpuPoint point = {stream, number};
   GpuPoint last;
-  pthread_mutex_lock (&allocation->lock);
+  gpu_lock (&allocation->lock, GPU_LOCK_ALLOCATION);
   gpu_history_add (&allocation->history, &point, flags);
   bool mark = gpu_stream_is_foreign (stream) || gpu_history_kind (&allocation->history, &last) == GPU_HISTORY_MIXED;
-  pthread_mutex_unlock (&allocation->lock);
+  gpu_unlock (&allocation->lock, GPU_LOCK_ALLOCATION);
   return !mark || gpu_stream_mark (stream, error);
 }
 
@@ -154,7 +154,7 @@ static bool
 find_pending (GpuAllocation *allocation, GpuAccessFlags flags, GpuPoint *pending)
 {
   bool found = false;
-  pthread_mutex_lock (&allocation->lock);
+  gpu_lock (&allocation->lock, GPU_LOCK_ALLOCATION);
   const GpuHistory *history = &allocation->history;
   unsigned n = flags & GPU_ACCESS_WRITE ? history->n_reads : 0;
   const GpuPoint *point = &history->write;
@@ -164,7 +164,7 @@ find_pending (GpuAllocation *allocation, GpuAccessFlags flags, GpuPoint *pending
     *pending = (GpuPoint){gpu_stream_hold (point->stream), point->number};
     found = true;
   }
-  pthread_mutex_unlock (&allocation->lock);
+  gpu_unlock (&allocation->lock, GPU_LOCK_ALLOCATION);
   return found;
 }
 

@@ -30,7 +30,7 @@ end_thread (void *data)
   ended = true;
   self = NULL;
 
-  pthread_mutex_lock (&orphans_lock);
+  gpu_lock (&orphans_lock, GPU_LOCK_LEAF);
   for (unsigned i = 0; i < thread->n; i++) {
     GpuScope *scope = thread->scope[i];
     GpuCache *cache = scope->cache;
@@ -40,7 +40,7 @@ end_thread (void *data)
     atomic_store (&cache->orphans, scope);
     thread->scope[i] = NULL;
   }
-  pthread_mutex_unlock (&orphans_lock);
+  gpu_unlock (&orphans_lock, GPU_LOCK_LEAF);
 
   /* Of a device that is gone; nothing but the struct is left. */
   for (unsigned i = 0; i < thread->n; i++)
@@ -106,10 +106,10 @@ gpu_cache_absorb_orphans (GpuCache *cache)
 {
   if (!atomic_load_explicit (&cache->orphans, memory_order_acquire))
     return;
-  pthread_mutex_lock (&orphans_lock);
+  gpu_lock (&orphans_lock, GPU_LOCK_LEAF);
   GpuScope *orphans = cache->orphans;
   atomic_store (&cache->orphans, NULL);
-  pthread_mutex_unlock (&orphans_lock);
+  gpu_unlock (&orphans_lock, GPU_LOCK_LEAF);
 
   for (GpuScope *scope = orphans, *next; scope; scope = next) {
     next = scope->next_orphan;
@@ -121,7 +121,7 @@ gpu_cache_absorb_orphans (GpuCache *cache)
 void
 gpu_thread_scopes_forget (GpuCache *cache, GPtrArray *scopes)
 {
-  pthread_mutex_lock (&orphans_lock);
+  gpu_lock (&orphans_lock, GPU_LOCK_LEAF);
   for (unsigned i = 0; i < scopes->len; i++) {
     GpuScope *scope = g_ptr_array_index (scopes, i);
     if (scope->type != GPU_SCOPE_THREAD)
@@ -134,7 +134,7 @@ gpu_thread_scopes_forget (GpuCache *cache, GPtrArray *scopes)
   }
   GpuScope *orphans = cache->orphans;
   atomic_store (&cache->orphans, NULL);
-  pthread_mutex_unlock (&orphans_lock);
+  gpu_unlock (&orphans_lock, GPU_LOCK_LEAF);
 
   for (GpuScope *scope = orphans, *next; scope; scope = next) {
     next = scope->next_orphan;

@@ -5,8 +5,8 @@
  * A scope files what it keeps three ways:
  *
  *   shelf   all entries of one exact match (rule 4): its idle ones and its pending ones, in order of release
- *   lane    the pending entries whose accesses lie on one stream, in order of release: their retirement is a comparison
- *           of the first one's number; one more lane, without a stream, keeps those on several streams
+ *   lane    the pending entries whose accesses lie on one stream, by number: their retirement is a comparison of the
+ *           first one's; one more lane, without a stream, keeps those on several streams
  *   slot    where a shelf and a lane meet: the entries of that shape last used on that stream, idle or pending. The
  *           newest of the consumer stream's slot is what the hot path takes, since stream order makes it safe.
  *
@@ -79,7 +79,9 @@ struct GpuAllocation {
   uint64_t number;     /* of its last access on its lane's stream */
   GpuShelf *shelf;
   GpuSlot *slot;
+  bool early; /* in its lane's tree, not in the list */
   GpuLink by_slot, by_shelf, by_lane;
+  GpuTreeNode by_number;
   GpuFitNode by_fit;
   GpuTreeNode by_age;
   GpuAllocation *next; /* in a chain that somebody carries away */
@@ -183,7 +185,9 @@ struct GpuLane {
   GpuStream *stream; /* held; NULL for entries with accesses on several */
   uint64_t id;       /* the stream's, or 0 */
   uint64_t n_slots;
-  GpuList pending; /* by number */
+  uint64_t n_pending;
+  GpuList pending; /* by number: nearly always memory is released in the order in which it was used */
+  GpuTree early;   /* by number: entries released after one that was used later and was in the list then */
   GpuLink by_scope;
 };
 

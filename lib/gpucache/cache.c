@@ -106,18 +106,6 @@ gpu_cache_search (GpuCache *cache, GpuScope *scope, const GpuRequest *request, b
   return taken;
 }
 
-/* Makes @stream wait for the whole history. */
-static bool
-wait_for_history (GpuStream *stream, const GpuHistory *history, GError **error)
-{
-  if (!gpu_stream_wait_point (stream, &history->write, NULL, error))
-    return false;
-  for (unsigned i = 0; i < history->n_reads; i++)
-    if (!gpu_stream_wait_point (stream, &history->reads[i], NULL, error))
-      return false;
-  return true;
-}
-
 /* The stream that waits where no consumer is named, which may be for long: memory that is allocated where none is named
  * is not to be behind that, so it is not the device's internal one. */
 static GpuStream *
@@ -163,7 +151,7 @@ gpu_cache_take_waiting (GpuCache *cache, GpuScope *scope, const GpuRequest *requ
     return NULL;
 
   GpuStream *stream = request->stream ? request->stream : get_waiter (cache, error);
-  if (!stream || !wait_for_history (stream, &taken->history, error)) {
+  if (!stream || !gpu_history_wait (&taken->history, stream, error)) {
     gpu_cache_release (taken);
     return NULL;
   }

@@ -105,17 +105,26 @@ check_lanes (GpuScope *scope, Found *found)
   g_hash_table_iter_init (&iter, scope->lanes);
   while (g_hash_table_iter_next (&iter, &key, NULL)) {
     const GpuLane *lane = key;
-    uint64_t number = 0;
+    uint64_t number = 0, n = 0;
     check_list (&lane->pending);
     CHECK (lane->n_slots > 0);
     CHECK (lane->id == (lane->stream ? gpu_stream_id (lane->stream) : 0));
     for (const GpuLink *link = lane->pending.first; link; link = link->next, found->in_lanes++) {
       const GpuAllocation *entry = gpu_container (link, GpuAllocation, by_lane);
-      CHECK (entry->state == GPU_ENTRY_PENDING && entry->slot->lane == lane);
+      CHECK (entry->state == GPU_ENTRY_PENDING && entry->slot->lane == lane && !entry->early);
       CHECK (entry->number >= number);
       number = entry->number;
+      n++;
     }
-    n_pending += lane->pending.first != NULL;
+    CHECK (gpu_tree_is_valid (&lane->early) && (lane->stream || lane->early.n == 0));
+    for (const GpuTreeNode *node = gpu_tree_first (&lane->early); node; node = gpu_tree_next (&lane->early, node)) {
+      const GpuAllocation *entry = gpu_container (node, GpuAllocation, by_number);
+      CHECK (entry->state == GPU_ENTRY_PENDING && entry->slot->lane == lane && entry->early);
+      found->in_lanes++;
+      n++;
+    }
+    CHECK (n == lane->n_pending);
+    n_pending += n > 0;
   }
   check_list (&scope->pending_lanes);
   CHECK (n_pending == scope->n_pending_lanes);

@@ -63,7 +63,7 @@ append_read (GpuHistory *history, const GpuPoint *point)
     history->reads = reads;
     history->reads_allocated = n;
   }
-  history->reads[history->n_reads++] = (GpuPoint){gpu_stream_hold (point->stream), point->number};
+  history->reads[history->n_reads++] = gpu_point_hold (point);
 }
 
 /* Drops the reads that nobody has to wait for any more, and with @stream those that are ordered on it. */
@@ -104,10 +104,8 @@ gpu_history_add (GpuHistory *history, const GpuPoint *point, GpuAccessFlags flag
 bool
 gpu_history_is_ordered (const GpuHistory *history, GpuStream *stream)
 {
-  if (!gpu_stream_is_ordered (stream, &history->write))
-    return false;
-  for (unsigned i = 0; i < history->n_reads; i++)
-    if (!gpu_stream_is_ordered (stream, &history->reads[i]))
+  for (unsigned i = 0; i < gpu_history_n_points (history, GPU_ACCESS_WRITE); i++)
+    if (!gpu_stream_is_ordered (stream, gpu_history_point (history, i)))
       return false;
   return true;
 }
@@ -115,10 +113,8 @@ gpu_history_is_ordered (const GpuHistory *history, GpuStream *stream)
 bool
 gpu_history_observed (const GpuHistory *history)
 {
-  if (!gpu_point_observed (&history->write))
-    return false;
-  for (unsigned i = 0; i < history->n_reads; i++)
-    if (!gpu_point_observed (&history->reads[i]))
+  for (unsigned i = 0; i < gpu_history_n_points (history, GPU_ACCESS_WRITE); i++)
+    if (!gpu_point_observed (gpu_history_point (history, i)))
       return false;
   return true;
 }
@@ -127,8 +123,8 @@ GpuHistoryKind
 gpu_history_kind (const GpuHistory *history, GpuPoint *last)
 {
   GpuPoint found = {0};
-  const GpuPoint *point = &history->write;
-  for (unsigned i = 0; i <= history->n_reads; point = &history->reads[i++]) {
+  for (unsigned i = 0; i < gpu_history_n_points (history, GPU_ACCESS_WRITE); i++) {
+    const GpuPoint *point = gpu_history_point (history, i);
     if (gpu_point_observed (point))
       continue;
     if (found.stream && found.stream != point->stream)
@@ -147,11 +143,19 @@ gpu_history_kind (const GpuHistory *history, GpuPoint *last)
 void
 gpu_history_list_pending (const GpuHistory *history, GArray *points)
 {
-  const GpuPoint *point = &history->write;
-  for (unsigned i = 0; i <= history->n_reads; point = &history->reads[i++]) {
-    if (gpu_point_observed (point))
+  for (unsigned i = 0; i < gpu_history_n_points (history, GPU_ACCESS_WRITE); i++) {
+    if (gpu_point_observed (gpu_history_point (history, i)))
       continue;
-    const GpuPoint held = {gpu_stream_hold (point->stream), point->number};
+    const GpuPoint held = gpu_point_hold (gpu_history_point (history, i));
     g_array_append_val (points, held);
   }
+}
+
+bool
+gpu_history_wait (const GpuHistory *history, GpuStream *stream, GError **error)
+{
+  for (unsigned i = 0; i < gpu_history_n_points (history, GPU_ACCESS_WRITE); i++)
+    if (!gpu_stream_wait_point (stream, gpu_history_point (history, i), NULL, error))
+      return false;
+  return true;
 }

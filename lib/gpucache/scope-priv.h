@@ -20,5 +20,7 @@ void gpu_scope_join_shelf (GpuScope *scope, GpuAllocation *allocation);
 void gpu_scope_join_slot (GpuScope *scope, GpuAllocation *allocation, GpuStream *stream);
 /** @slot: (nullable) */
 void gpu_scope_leave_slot (GpuScope *scope, GpuSlot *slot);
+/** The pending entry that is complete first; there must be one. */
+GpuAllocation *gpu_lane_first (const GpuLane *lane);
 /** Returns: whether nothing is bound in the scope any more, whose reference for that is then the caller's to drop. */
 bool gpu_scope_leave_shelf (GpuScope *scope, GpuShelf *shelf);

@@ -137,19 +137,34 @@ enter_shelf_list (GpuList *list, GpuAllocation *allocation)
   gpu_list_insert_after (list, after, &allocation->by_shelf);
 }
 
-/* Those of a lane are in order of their numbers, so that the first one is the first to be complete. */
 static void
-enter_lane_list (GpuScope *scope, GpuAllocation *allocation)
+enter_lane (GpuScope *scope, GpuAllocation *allocation)
 {
   GpuLane *lane = allocation->slot->lane;
-  GpuLink *after = lane->pending.last;
-  while (after && gpu_container (after, GpuAllocation, by_lane)->number > allocation->number)
-    after = after->previous;
-  if (!lane->pending.first) {
+  if (lane->n_pending++ == 0) {
     gpu_list_append (&scope->pending_lanes, &lane->by_scope);
     scope->n_pending_lanes++;
   }
-  gpu_list_insert_after (&lane->pending, after, &allocation->by_lane);
+  GpuLink *last = lane->pending.last;
+  allocation->early = last && gpu_container (last, GpuAllocation, by_lane)->number > allocation->number;
+  if (allocation->early)
+    gpu_tree_insert (&lane->early, &allocation->by_number);
+  else
+    gpu_list_append (&lane->pending, &allocation->by_lane);
+}
+
+static void
+leave_lane (GpuScope *scope, GpuAllocation *allocation)
+{
+  GpuLane *lane = allocation->slot->lane;
+  if (allocation->early)
+    gpu_tree_remove (&lane->early, &allocation->by_number);
+  else
+    gpu_list_remove (&lane->pending, &allocation->by_lane);
+  if (--lane->n_pending == 0) {
+    gpu_list_remove (&scope->pending_lanes, &lane->by_scope);
+    scope->n_pending_lanes--;
+  }
 }
 
 /* To file an entry as pending or idle is apart from its place in its slot, which it keeps from one to the other. */
@@ -162,22 +177,17 @@ file_pending (GpuScope *scope, GpuAllocation *allocation)
     atomic_fetch_add_explicit (&((GpuCache *)scope->cache)->n_leaving, 1, memory_order_relaxed);
   count (scope, allocation, GPU_ENTRY_PENDING, +1);
   enter_shelf_list (&allocation->shelf->pending, allocation);
-  enter_lane_list (scope, allocation);
+  enter_lane (scope, allocation);
 }
 
 static void
 unfile_pending (GpuScope *scope, GpuAllocation *allocation)
 {
-  GpuLane *lane = allocation->slot->lane;
   if (allocation->leaving)
     atomic_fetch_sub_explicit (&((GpuCache *)scope->cache)->n_leaving, 1, memory_order_relaxed);
   count (scope, allocation, GPU_ENTRY_PENDING, -1);
   gpu_list_remove (&allocation->shelf->pending, &allocation->by_shelf);
-  gpu_list_remove (&lane->pending, &allocation->by_lane);
-  if (!lane->pending.first) {
-    gpu_list_remove (&scope->pending_lanes, &lane->by_scope);
-    scope->n_pending_lanes--;
-  }
+  leave_lane (scope, allocation);
 }
 
 static uint32_t
@@ -466,29 +476,39 @@ gpu_scope_put (GpuScope *scope, GpuAllocation *allocation, GpuAllocation **doome
 
 /* Retirement */
 
-/* Files the entries of one lane anew as far as something became complete. */
+/* Files an entry anew if something became complete that lets it move. Returns: whether it did. */
+static bool
+retire_entry (GpuScope *scope, GpuAllocation *entry, GpuAllocation **doomed)
+{
+  GpuPoint last;
+  GpuHistoryKind kind = gpu_history_kind (&entry->history, &last);
+  if (kind == (entry->slot->lane->stream ? GPU_HISTORY_ONE_STREAM : GPU_HISTORY_MIXED))
+    return false;
+  if (kind == GPU_HISTORY_COMPLETE && is_retained (scope, entry)) {
+    unfile_pending (scope, entry);
+    file_idle (scope, entry);
+  } else {
+    unfile (scope, entry);
+    file (scope, entry, doomed);
+  }
+  return true;
+}
+
+/* Files the entries of one lane anew as far as they are complete. The lane may go with its last entry: it is not looked
+ * at after that. */
 static void
 retire_lane (GpuScope *scope, GpuLane *lane, GpuAllocation **doomed)
 {
+  if (lane->stream) {
+    for (uint64_t n = lane->n_pending; n > 0 && retire_entry (scope, gpu_lane_first (lane), doomed); n--)
+      ;
+    return;
+  }
   int looks = 0;
-  for (GpuLink *link = lane->pending.first, *next; link; link = next) {
-    /* The lane may go with its last entry: it is not looked at after that. */
+  for (GpuLink *link = lane->pending.first, *next; link && looks < MIXED_LOOKS; link = next) {
     next = link->next;
-    GpuAllocation *entry = gpu_container (link, GpuAllocation, by_lane);
-    GpuPoint last;
-    GpuHistoryKind kind = gpu_history_kind (&entry->history, &last);
-    if (kind == (lane->stream ? GPU_HISTORY_ONE_STREAM : GPU_HISTORY_MIXED)) {
-      if (lane->stream || ++looks == MIXED_LOOKS)
-        return;
-      continue;
-    }
-    if (kind == GPU_HISTORY_COMPLETE && is_retained (scope, entry)) {
-      unfile_pending (scope, entry);
-      file_idle (scope, entry);
-    } else {
-      unfile (scope, entry);
-      file (scope, entry, doomed);
-    }
+    if (!retire_entry (scope, gpu_container (link, GpuAllocation, by_lane), doomed))
+      looks++;
   }
 }
 
@@ -509,10 +529,9 @@ gpu_scope_retire (GpuScope *scope, unsigned most_lanes, GpuAllocation **doomed)
 static unsigned
 add_points (const GpuHistory *history, GpuPoint *points, unsigned n, unsigned most)
 {
-  const GpuPoint *point = &history->write;
-  for (unsigned i = 0; i <= history->n_reads && n < most; point = &history->reads[i++])
-    if (!gpu_point_observed (point))
-      points[n++] = (GpuPoint){gpu_stream_hold (point->stream), point->number};
+  for (unsigned i = 0; i < gpu_history_n_points (history, GPU_ACCESS_WRITE) && n < most; i++)
+    if (!gpu_point_observed (gpu_history_point (history, i)))
+      points[n++] = gpu_point_hold (gpu_history_point (history, i));
   return n;
 }
 
@@ -523,7 +542,7 @@ gpu_scope_pending_points (GpuScope *scope, GpuPoint *points, unsigned most, unsi
   *lanes = 0;
   for (GpuLink *link = scope->pending_lanes.first; link && n < most; link = link->next, (*lanes)++) {
     const GpuLane *lane = gpu_container (link, GpuLane, by_scope);
-    n = add_points (&gpu_container (lane->pending.first, GpuAllocation, by_lane)->history, points, n, most);
+    n = add_points (&gpu_lane_first (lane)->history, points, n, most);
   }
   return n;
 }

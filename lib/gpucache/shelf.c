@@ -90,6 +90,26 @@ gpu_scope_find_slot (GpuScope *scope, GpuShelf *shelf, uint64_t stream_id)
   return g_hash_table_lookup (scope->slots, &probe);
 }
 
+static int
+compare_numbers (const GpuTreeNode *a, const GpuTreeNode *b)
+{
+  const GpuAllocation *one = gpu_container (a, GpuAllocation, by_number);
+  const GpuAllocation *other = gpu_container (b, GpuAllocation, by_number);
+  if (one->number != other->number)
+    return one->number < other->number ? -1 : 1;
+  return a < b ? -1 : a > b;
+}
+
+GpuAllocation *
+gpu_lane_first (const GpuLane *lane)
+{
+  GpuAllocation *first = lane->pending.first ? gpu_container (lane->pending.first, GpuAllocation, by_lane) : NULL;
+  if (!lane->early.root)
+    return first;
+  GpuAllocation *early = gpu_container (gpu_tree_first (&lane->early), GpuAllocation, by_number);
+  return first && first->number <= early->number ? first : early;
+}
+
 static GpuLane *
 make_lane (GpuScope *scope, GpuStream *stream)
 {
@@ -98,6 +118,7 @@ make_lane (GpuScope *scope, GpuStream *stream)
   if (!lane) {
     lane = g_new0 (GpuLane, 1);
     lane->id = probe.id;
+    gpu_tree_init (&lane->early, compare_numbers);
     lane->stream = stream ? gpu_stream_hold (stream) : NULL;
     g_hash_table_add (scope->lanes, lane);
   }

@@ -65,6 +65,13 @@ bool gpu_stream_is_past (uint64_t id, uint64_t number);
 GpuStream *gpu_stream_hold (GpuStream *stream);
 void gpu_stream_release (GpuStream *stream);
 
+/** Returns: @point with a hold of its own, for gpu_stream_release() on its stream. */
+static inline GpuPoint
+gpu_point_hold (const GpuPoint *point)
+{
+  return (GpuPoint){gpu_stream_hold (point->stream), point->number};
+}
+
 /** The scope that the stream carries, or NULL. */
 GpuScope *gpu_stream_scope (GpuStream *stream);
 
@@ -120,6 +127,20 @@ typedef struct {
   GpuPoint first_reads[2]; /* what reads points to until there are more */
 } GpuHistory;
 
+/** How many of a history's accesses conflict with one of @flags: a read with the last write, a write with all. */
+static inline unsigned
+gpu_history_n_points (const GpuHistory *history, GpuAccessFlags flags)
+{
+  return flags & GPU_ACCESS_WRITE ? history->n_reads + 1 : 1;
+}
+
+/** Access @i of a history, from 0 on: the last write, which may be none, then the reads. */
+static inline const GpuPoint *
+gpu_history_point (const GpuHistory *history, unsigned i)
+{
+  return i == 0 ? &history->write : &history->reads[i - 1];
+}
+
 void gpu_history_init (GpuHistory *history);
 void gpu_history_clear (GpuHistory *history);
 /** Enters a read or write; a write removes only what is ordered on its own stream (rule 20), what is not stays as a
@@ -143,3 +164,5 @@ GpuHistoryKind gpu_history_kind (const GpuHistory *history, GpuPoint *last);
 
 /** Appends the accesses that have not been observed complete to @points, an array of GpuPoint; held for the caller. */
 void gpu_history_list_pending (const GpuHistory *history, GArray *points);
+/** Makes @stream wait for every access that is not ordered on it. */
+bool gpu_history_wait (const GpuHistory *history, GpuStream *stream, GError **error);

@@ -13,14 +13,12 @@ list_conflicts (GpuAllocation *allocation, GpuStream *stream, GpuAccessFlags fla
   GArray *conflicts = NULL;
   gpu_lock (&allocation->lock, GPU_LOCK_ALLOCATION);
   const GpuHistory *history = &allocation->history;
-  unsigned n = flags & GPU_ACCESS_WRITE ? history->n_reads : 0;
-  const GpuPoint *point = &history->write;
-  for (unsigned i = 0; i <= n; point = &history->reads[i++]) {
-    if (gpu_stream_is_ordered (stream, point))
+  for (unsigned i = 0; i < gpu_history_n_points (history, flags); i++) {
+    if (gpu_stream_is_ordered (stream, gpu_history_point (history, i)))
       continue;
     if (!conflicts)
       conflicts = g_array_new (false, false, sizeof (GpuPoint));
-    const GpuPoint held = {gpu_stream_hold (point->stream), point->number};
+    const GpuPoint held = gpu_point_hold (gpu_history_point (history, i));
     g_array_append_val (conflicts, held);
   }
   gpu_unlock (&allocation->lock, GPU_LOCK_ALLOCATION);
@@ -156,12 +154,10 @@ find_pending (GpuAllocation *allocation, GpuAccessFlags flags, GpuPoint *pending
   bool found = false;
   gpu_lock (&allocation->lock, GPU_LOCK_ALLOCATION);
   const GpuHistory *history = &allocation->history;
-  unsigned n = flags & GPU_ACCESS_WRITE ? history->n_reads : 0;
-  const GpuPoint *point = &history->write;
-  for (unsigned i = 0; i <= n && !found; point = &history->reads[i++]) {
-    if (gpu_point_observed (point))
+  for (unsigned i = 0; i < gpu_history_n_points (history, flags) && !found; i++) {
+    if (gpu_point_observed (gpu_history_point (history, i)))
       continue;
-    *pending = (GpuPoint){gpu_stream_hold (point->stream), point->number};
+    *pending = gpu_point_hold (gpu_history_point (history, i));
     found = true;
   }
   gpu_unlock (&allocation->lock, GPU_LOCK_ALLOCATION);

@@ -142,6 +142,39 @@ test_questions_take_turns (Rig *rig, const void *data)
   crowd_clear (&crowd);
 }
 
+/* Rule 11: what was used first is complete first, in whatever order it was released. */
+static void
+test_released_in_any_order (Rig *rig, const void *data)
+{
+  GError *error = NULL;
+  GpuImage *image[24];
+  const unsigned n = G_N_ELEMENTS (image);
+  GpuPoint half = {0};
+  const unsigned order[] = {23, 11, 22, 0, 12, 10, 1, 21, 20, 13, 2, 9, 3, 14, 8, 19, 4, 15, 18, 7, 5, 16, 6, 17};
+
+  rig_close (rig, 0);
+  for (unsigned i = 0; i < n; i++)
+    image[i] = rig_acquire (rig, &rig->spec, rig->stream[0]);
+  for (unsigned i = 0; i < n / 2; i++)
+    rig_fill (rig->stream[0], image[i], 1);
+  g_assert_true (gpu_point_mark (&half, rig->stream[0], &error));
+  GpuGate *second = gpu_gate_new (rig->device, &error);
+  g_assert_true (gpu_gate_hold (second, rig->stream[0], &error));
+  for (unsigned i = n / 2; i < n; i++)
+    rig_fill (rig->stream[0], image[i], 1);
+  for (unsigned i = 0; i < n; i++)
+    gpu_image_unref (image[order[i]]);
+  g_assert_cmpuint (rig_stats (rig).pending, ==, n);
+  rig_open (rig, 0);
+  g_assert_true (gpu_point_wait (&half, &error));
+  gpu_point_clear (&half);
+  g_assert_cmpuint (rig_stats (rig).idle, ==, n / 2);
+  g_assert_cmpuint (rig_stats (rig).pending, ==, n / 2);
+  gpu_gate_free (second);
+  rig_sync (rig->stream[0]);
+  g_assert_cmpuint (rig_stats (rig).idle, ==, n);
+}
+
 /* Rule 11: under pressure everything is looked at, so that no limit is exceeded while complete memory lies around. */
 static void
 test_full_sweep (Rig *rig, const void *data)
@@ -354,6 +387,7 @@ main (int argc, char **argv)
   RIG_TEST ("/calls/rule-10/trims-after-refusal", test_trims_after_refusal);
   RIG_TEST ("/calls/rule-11/bounded-questions", test_bounded_questions);
   RIG_TEST ("/calls/rule-11/questions-take-turns", test_questions_take_turns);
+  RIG_TEST ("/calls/rule-11/released-in-any-order", test_released_in_any_order);
   RIG_TEST ("/calls/rule-11/full-sweep", test_full_sweep);
   RIG_TEST ("/calls/rule-13/searches-again", test_refused_searches_again);
   RIG_TEST ("/calls/rule-13/one-at-a-time", test_one_refusal_at_a_time);

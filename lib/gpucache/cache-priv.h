@@ -72,8 +72,8 @@ struct GpuAllocation {
   /* The rest is under the lock of the scope that it came from. */
   GpuScope *scope;
   GpuEntryState state;
-  bool detached;       /* live at a clear, and its scope has ended since */
-  bool leaving;        /* pending when its scope ended: freed when complete (rule 15) */
+  bool detached;       /* live at a clear: freed when it is let go of (rule 12), and in detached_bytes until then */
+  bool leaving;        /* pending when its scope ended, or detached: freed when complete */
   uint64_t generation; /* how often its scope had been cleared when it was handed out */
   uint64_t stamp;      /* when it was released, in ns */
   uint64_t number;     /* of its last access on its lane's stream */
@@ -118,6 +118,7 @@ typedef enum {
   GPU_SCOPE_THREAD,
   GPU_SCOPE_STREAM,
   GPU_SCOPE_SHARED,
+  GPU_SCOPE_DETACHED,
 } GpuScopeType;
 
 typedef struct {
@@ -155,7 +156,7 @@ struct GpuScope {
 static inline GpuLockRank
 gpu_scope_rank (const GpuScope *scope)
 {
-  return scope->type == GPU_SCOPE_SHARED ? GPU_LOCK_SHARED : GPU_LOCK_SCOPE;
+  return scope->type == GPU_SCOPE_THREAD || scope->type == GPU_SCOPE_STREAM ? GPU_LOCK_SCOPE : GPU_LOCK_SHARED;
 }
 
 static inline void
@@ -210,19 +211,18 @@ struct GpuCache {
   /* Bytes that are counted and in no scope: on their way from or to the driver, or between scopes. */
   atomic_uint_least64_t carried[GPU_N_ACCOUNTS];
   atomic_uint fit_ratio;
-  atomic_bool orphaned; /* only images keep the device */
-  atomic_bool has_detached;
-  atomic_uint n_leaving; /* pending entries of the shared index, which are freed when complete (rule 15) */
+  atomic_bool orphaned;  /* only images keep the device */
+  atomic_uint n_leaving; /* pending entries that are freed when complete (rules 12 and 15) */
   atomic_uint_least64_t n_frees;
   unsigned next_scope;                  /* whose turn it is to be polled by somebody else */
   atomic_bool trim_due[GPU_N_ACCOUNTS]; /* the limit was lowered: give memory back to the system once it is met */
   _Atomic (GpuScope *) orphans;         /* scopes of threads that ended (thread.c) */
 
   GpuScope *shared;
+  GpuScope *detached; /* let go of after a clear, not complete yet: counted apart, and no lookup comes here */
 
   pthread_mutex_t lock;
   GPtrArray *scopes;    /* of threads and streams; a reference each */
-  GpuList detached;     /* let go of after a clear, not complete yet */
   GpuAllocation *spare; /* descriptors for the next allocation or wrapped image */
   unsigned n_spare;
   GpuImage *spare_views;
@@ -285,10 +285,6 @@ uint64_t gpu_cache_idle_bytes (GpuCache *cache, GpuAccount account);
 /** Brings the account under its limit as far as idle entries allow; once a lowered limit is met, trims the device's
  * own pool (rule 10). */
 void gpu_cache_settle (GpuCache *cache, GpuAccount account);
-/** Takes over an allocation that was live at a clear and is not any more; frees it when it is complete. */
-void gpu_cache_detach (GpuCache *cache, GpuAllocation *allocation);
-/** Frees what was detached and is complete by now; asks about a bounded number. */
-void gpu_cache_drain_detached (GpuCache *cache);
 /** Waits for all that was detached and let go of, and frees it. False if @error is set. */
 bool gpu_cache_wait_detached (GpuCache *cache, GError **error);
 
@@ -343,8 +339,10 @@ void gpu_scope_adopt (GpuScope *scope, GpuAllocation *allocation);
 void gpu_scope_disown (GpuScope *scope, GpuAllocation *allocation);
 /** A live allocation of a scope that ended, which is counted here since, gets its place here. */
 void gpu_scope_bind (GpuScope *scope, GpuAllocation *allocation, uint64_t generation);
-/** A detached allocation leaves for good. */
+/** A live allocation that was detached leaves for good. */
 void gpu_scope_drop (GpuScope *scope, GpuAllocation *allocation);
+/** It goes on in cache->detached until it is complete; if it is by now, it is added to *@doomed. */
+void gpu_scope_put_detached (GpuScope *scope, GpuAllocation *allocation, GpuAllocation **doomed);
 /** A live allocation gets another shape. */
 void gpu_scope_reshape (GpuScope *scope, GpuAllocation *allocation, const GpuImageSpec *spec);
 /** A live allocation is let go of: pending or idle from now on, or, with @doomed, not retained if its limit says so. */

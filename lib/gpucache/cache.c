@@ -329,7 +329,7 @@ gpu_cache_release (GpuAllocation *allocation)
     bool detached = allocation->detached || allocation->generation < scope->generation;
     bool over = atomic_load_explicit (&cache->bytes[account], memory_order_relaxed) >
                 atomic_load_explicit (&cache->limit[account], memory_order_relaxed);
-    if (busy || !(over || detached || atomic_load (&cache->orphaned) || atomic_load (&cache->has_detached)))
+    if (busy || !(over || detached || atomic_load (&cache->orphaned) || atomic_load (&cache->n_leaving) > 0))
       break;
     gpu_scope_unlock (scope);
     gpu_device_ref (device);
@@ -351,8 +351,11 @@ gpu_cache_release (GpuAllocation *allocation)
   gpu_scope_ref (scope);
   gpu_scope_unlock (scope);
 
-  if (detached)
-    gpu_cache_detach (cache, allocation);
+  if (detached) {
+    gpu_scope_lock (cache->detached);
+    gpu_scope_put_detached (cache->detached, allocation, &doomed);
+    gpu_scope_unlock (cache->detached);
+  }
   gpu_cache_free_chain (cache, doomed, false);
   gpu_cache_shrink (cache, scope);
   gpu_scope_unref (scope);
@@ -449,6 +452,7 @@ gpu_cache_new (GpuDevice *device)
   pthread_cond_init (&cache->refusal_ended, NULL);
   atomic_store (&cache->fit_ratio, 4);
   cache->shared = gpu_scope_new (cache, GPU_SCOPE_SHARED, 0);
+  cache->detached = gpu_scope_new (cache, GPU_SCOPE_DETACHED, 0);
 
   uint64_t free_bytes, total_bytes = 0;
   if (!gpu_device_memory_info (device, &free_bytes, &total_bytes, NULL))
@@ -496,13 +500,9 @@ gpu_cache_free (GpuCache *cache)
   gpu_thread_scopes_forget (cache, scopes);
   g_ptr_array_unref (scopes);
   gpu_scope_unref (cache->shared);
+  gpu_scope_unref (cache->detached);
   gpu_stream_unref (cache->waiter);
 
-  /* Of a lost device: the memory goes with it. */
-  for (GpuLink *link = cache->detached.first, *next; link; link = next) {
-    next = link->next;
-    allocation_free (gpu_container (link, GpuAllocation, by_slot));
-  }
   for (GpuAllocation *spare = cache->spare, *next; spare; spare = next) {
     next = spare->next;
     allocation_free (spare);

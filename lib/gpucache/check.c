@@ -31,6 +31,7 @@ check_entry (const GpuScope *scope, const GpuSlot *slot, const GpuAllocation *en
 {
   GpuAccount account = gpu_memory_kind_account (entry->kind);
   CHECK (entry->owned && entry->data && entry->scope == scope);
+  CHECK (entry->detached == (scope->type == GPU_SCOPE_DETACHED));
   CHECK (entry->slot == slot && entry->shelf == slot->shelf);
   CHECK (entry->state == GPU_ENTRY_PENDING || entry->state == GPU_ENTRY_IDLE);
   CHECK (atomic_load (&entry->image.refs) == 0);
@@ -44,7 +45,7 @@ check_entry (const GpuScope *scope, const GpuSlot *slot, const GpuAllocation *en
     CHECK (!entry->leaving);
     CHECK (entry->by_fit.capacity == entry->capacity && entry->by_fit.stamp == entry->stamp);
   } else {
-    CHECK (entry->leaving == (scope->type == GPU_SCOPE_SHARED));
+    CHECK (entry->leaving == (scope->type == GPU_SCOPE_SHARED || scope->type == GPU_SCOPE_DETACHED));
     GpuPoint last;
     GpuHistoryKind kind = gpu_history_kind (&entry->history, &last);
     /* What is pending may have become complete since it was filed, but never moves to another stream. */
@@ -170,6 +171,8 @@ check_scopes (GpuCache *cache, uint64_t bytes[GPU_N_ACCOUNTS], uint64_t *changes
   *changes = scopes->len;
   for (unsigned i = 0; i < scopes->len; i++)
     check_scope (g_ptr_array_index (scopes, i), bytes, changes);
+  uint64_t detached[GPU_N_ACCOUNTS] = {0}; /* not part of the count */
+  check_scope (cache->detached, detached, changes);
 }
 
 void

@@ -7,8 +7,6 @@
 
 #define POINTS_AT_ONCE 8
 
-static bool drain_detached (GpuCache *cache, unsigned most, bool wait, GError **error);
-
 static void
 free_memory (GpuCache *cache, GpuAllocation *allocation)
 {
@@ -25,20 +23,46 @@ free_memory (GpuCache *cache, GpuAllocation *allocation)
   }
 }
 
+/* Its memory is not there any more: what was live at a clear has left the count before (rule 12). */
+static void
+forget (GpuCache *cache, GpuAllocation *allocation)
+{
+  GpuAccount account = gpu_memory_kind_account (allocation->kind);
+  uint64_t capacity = allocation->capacity;
+  bool detached = allocation->detached;
+  gpu_allocation_recycle (cache, allocation);
+  if (detached) {
+    atomic_fetch_sub (&cache->detached_bytes[account], capacity);
+    return;
+  }
+  atomic_fetch_sub (&cache->bytes[account], capacity);
+  atomic_fetch_sub (&cache->carried[account], capacity);
+}
+
+static bool
+has_detached (GpuCache *cache)
+{
+  gpu_scope_lock (cache->detached);
+  bool has = cache->detached->n_pending_lanes > 0;
+  gpu_scope_unlock (cache->detached);
+  return has;
+}
+
 void
 gpu_cache_free_chain (GpuCache *cache, GpuAllocation *chain, bool evicted)
 {
+  bool detached = false;
   for (GpuAllocation *allocation = chain, *next; allocation; allocation = next) {
     next = allocation->next;
-    GpuAccount account = gpu_memory_kind_account (allocation->kind);
-    uint64_t capacity = allocation->capacity;
     if (evicted)
-      atomic_fetch_add_explicit (&cache->evictions[account], 1, memory_order_relaxed);
+      atomic_fetch_add_explicit (&cache->evictions[gpu_memory_kind_account (allocation->kind)], 1,
+                                 memory_order_relaxed);
+    detached |= allocation->detached;
     free_memory (cache, allocation);
-    gpu_allocation_recycle (cache, allocation);
-    atomic_fetch_sub (&cache->bytes[account], capacity);
-    atomic_fetch_sub (&cache->carried[account], capacity);
+    forget (cache, allocation);
   }
+  if (detached && !has_detached (cache))
+    gpu_device_trim (cache->device); /* rule 10: after a clear other processes get the memory */
 }
 
 void
@@ -92,6 +116,7 @@ gpu_cache_retire_all (GpuCache *cache)
 {
   gpu_cache_absorb_orphans (cache);
   g_autoptr (GPtrArray) scopes = gpu_cache_list_scopes (cache);
+  g_ptr_array_add (scopes, gpu_scope_ref (cache->detached));
   for (unsigned i = 0; i < scopes->len; i++) {
     GpuScope *scope = g_ptr_array_index (scopes, i);
     GArray *points = list_mixed_points (scope);
@@ -109,8 +134,6 @@ gpu_cache_retire_all (GpuCache *cache)
     gpu_cache_free_chain (cache, doomed, false);
     gpu_cache_retire (cache, scope, UINT_MAX);
   }
-  if (atomic_load (&cache->has_detached))
-    drain_detached (cache, UINT_MAX, false, NULL);
 }
 
 uint64_t
@@ -193,16 +216,15 @@ gpu_cache_shrink (GpuCache *cache, GpuScope *scope)
   gpu_cache_retire (cache, scope, POLL_BUDGET);
   retire_another (cache);
   gpu_cache_retire (cache, cache->shared, POLL_BUDGET);
+  gpu_cache_retire (cache, cache->detached, POLL_BUDGET);
   for (int account = 0; account < GPU_N_ACCOUNTS; account++)
     gpu_cache_settle (cache, account);
-  gpu_cache_drain_detached (cache);
 }
 
 bool
 gpu_cache_is_to_shrink (GpuCache *cache)
 {
-  bool over = atomic_load_explicit (&cache->has_detached, memory_order_relaxed) ||
-              atomic_load_explicit (&cache->n_leaving, memory_order_relaxed) > 0;
+  bool over = atomic_load_explicit (&cache->n_leaving, memory_order_relaxed) > 0;
   for (int account = 0; account < GPU_N_ACCOUNTS; account++)
     over |= atomic_load_explicit (&cache->bytes[account], memory_order_relaxed) >
             atomic_load_explicit (&cache->limit[account], memory_order_relaxed);
@@ -218,93 +240,20 @@ gpu_cache_tick (GpuCache *cache, GpuStream *stream)
   gpu_cache_shrink (cache, scope ? scope : gpu_thread_scope (cache));
 }
 
-/* The lock is held. */
-static void
-append_detached (GpuCache *cache, GpuAllocation *allocation)
-{
-  gpu_list_append (&cache->detached, &allocation->by_slot);
-  atomic_store (&cache->has_detached, true);
-}
-
-void
-gpu_cache_detach (GpuCache *cache, GpuAllocation *allocation)
-{
-  gpu_lock (&cache->lock, GPU_LOCK_CACHE);
-  append_detached (cache, allocation);
-  gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
-}
-
-static GpuAllocation *
-take_detached (GpuCache *cache)
-{
-  gpu_lock (&cache->lock, GPU_LOCK_CACHE);
-  GpuLink *link = cache->detached.first;
-  if (link)
-    gpu_list_remove (&cache->detached, link);
-  atomic_store (&cache->has_detached, cache->detached.first != NULL);
-  gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
-  return link ? gpu_container (link, GpuAllocation, by_slot) : NULL;
-}
-
-/* Whether every access is complete, asking the device, or with @wait waiting on the host; false, with @error set if the
- * device cannot say (rule 24). */
+/* Waits on the host for every access; false, with @error set, if the device cannot say when it is complete (rule 24).
+ */
 static bool
-is_complete (const GpuHistory *history, bool wait, GError **error)
+wait_for (const GpuHistory *history, GError **error)
 {
   g_autoptr (GArray) points = g_array_new (false, false, sizeof (GpuPoint));
   gpu_history_list_pending (history, points);
-  bool complete = true;
+  bool ok = true;
   for (unsigned i = 0; i < points->len; i++) {
     GpuPoint *point = &g_array_index (points, GpuPoint, i);
-    GError **first = error && !*error ? error : NULL;
-    bool done = wait ? gpu_point_wait (point, first) : gpu_point_query (point, first) == GPU_STATUS_COMPLETE;
-    complete = complete && done;
+    ok = gpu_point_wait (point, error && !*error ? error : NULL) && ok;
     gpu_stream_release (point->stream);
   }
-  return complete;
-}
-
-/* Looks at no more than @most of what was detached, and frees what is complete. */
-static bool
-drain_detached (GpuCache *cache, unsigned most, bool wait, GError **error)
-{
-  bool ok = true, freed = false;
-  g_autoptr (GPtrArray) kept = g_ptr_array_new ();
-  GpuAllocation *allocation;
-  for (; most > 0 && (allocation = take_detached (cache)); most--) {
-    if (!is_complete (&allocation->history, wait, error)) {
-      g_ptr_array_add (kept, allocation);
-      ok = false;
-      continue;
-    }
-    uint64_t capacity = allocation->capacity;
-    free_memory (cache, allocation);
-    atomic_fetch_sub (&cache->detached_bytes[gpu_memory_kind_account (allocation->kind)], capacity);
-    gpu_allocation_recycle (cache, allocation);
-    freed = true;
-  }
-
-  gpu_lock (&cache->lock, GPU_LOCK_CACHE);
-  for (unsigned i = 0; i < kept->len; i++)
-    append_detached (cache, g_ptr_array_index (kept, i));
-  bool empty = !cache->detached.first;
-  gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
-  if (freed && empty)
-    gpu_device_trim (cache->device); /* rule 10: after a clear other processes get the memory */
   return ok;
-}
-
-void
-gpu_cache_drain_detached (GpuCache *cache)
-{
-  if (atomic_load (&cache->has_detached))
-    drain_detached (cache, POLL_BUDGET, false, NULL);
-}
-
-bool
-gpu_cache_wait_detached (GpuCache *cache, GError **error)
-{
-  return drain_detached (cache, UINT_MAX, true, error);
 }
 
 /* Frees what a clear took out of a scope. What a lost device may still be using is never given back: it goes when the
@@ -316,18 +265,30 @@ free_when_complete (GpuCache *cache, GpuAllocation *chain, GError **error)
   for (GpuAllocation *allocation = chain, *next; allocation; allocation = next) {
     next = allocation->next;
     allocation->next = NULL;
-    if (is_complete (&allocation->history, true, error)) {
+    if (wait_for (&allocation->history, error)) {
       gpu_cache_free_chain (cache, allocation, false);
       continue;
     }
     ok = false;
-    GpuAccount account = gpu_memory_kind_account (allocation->kind);
-    uint64_t capacity = allocation->capacity;
-    gpu_allocation_recycle (cache, allocation);
-    atomic_fetch_sub (&cache->bytes[account], capacity);
-    atomic_fetch_sub (&cache->carried[account], capacity);
+    forget (cache, allocation);
   }
   return ok;
+}
+
+/* Empties a scope (rule 12). */
+static bool
+clear_scope (GpuCache *cache, GpuScope *scope, GError **error)
+{
+  gpu_scope_lock (scope);
+  GpuAllocation *chain = scope->ended ? NULL : gpu_scope_clear (scope);
+  gpu_scope_unlock (scope);
+  return free_when_complete (cache, chain, error);
+}
+
+bool
+gpu_cache_wait_detached (GpuCache *cache, GError **error)
+{
+  return clear_scope (cache, cache->detached, error);
 }
 
 bool
@@ -346,13 +307,8 @@ gpu_cache_clear (GpuDevice *device, GpuCacheScope which, GError **error)
   }
 
   bool ok = true;
-  for (unsigned i = 0; i < scopes->len; i++) {
-    GpuScope *scope = g_ptr_array_index (scopes, i);
-    gpu_scope_lock (scope);
-    GpuAllocation *chain = scope->ended ? NULL : gpu_scope_clear (scope);
-    gpu_scope_unlock (scope);
-    ok = free_when_complete (cache, chain, error) && ok;
-  }
+  for (unsigned i = 0; i < scopes->len; i++)
+    ok = clear_scope (cache, g_ptr_array_index (scopes, i), error) && ok;
   g_ptr_array_unref (scopes);
   if (which == GPU_CACHE_ALL)
     ok = gpu_cache_wait_detached (cache, error) && ok;

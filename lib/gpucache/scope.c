@@ -61,7 +61,7 @@ gpu_scope_new (GpuCache *cache, GpuScopeType type, uint64_t owner)
   for (int account = 0; account < GPU_N_ACCOUNTS; account++)
     gpu_tree_init (&scope->age[account], compare_age);
 
-  if (type != GPU_SCOPE_SHARED) {
+  if (type == GPU_SCOPE_THREAD || type == GPU_SCOPE_STREAM) {
     gpu_lock (&cache->lock, GPU_LOCK_CACHE);
     g_ptr_array_add (cache->scopes, gpu_scope_ref (scope));
     gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
@@ -172,7 +172,7 @@ static void
 file_pending (GpuScope *scope, GpuAllocation *allocation)
 {
   allocation->state = GPU_ENTRY_PENDING;
-  allocation->leaving = scope->type == GPU_SCOPE_SHARED;
+  allocation->leaving = scope->type == GPU_SCOPE_SHARED || scope->type == GPU_SCOPE_DETACHED;
   if (allocation->leaving)
     atomic_fetch_add_explicit (&((GpuCache *)scope->cache)->n_leaving, 1, memory_order_relaxed);
   count (scope, allocation, GPU_ENTRY_PENDING, +1);
@@ -243,18 +243,19 @@ carry (GpuCache *cache, const GpuAllocation *allocation, bool leaves_scope)
 static void
 doom (GpuScope *scope, GpuAllocation *allocation, GpuAllocation **doomed)
 {
-  carry (scope->cache, allocation, true);
+  if (!allocation->detached)
+    carry (scope->cache, allocation, true);
   let_go (scope, allocation);
   allocation->next = *doomed;
   *doomed = allocation;
 }
 
-/* Whether the entry, complete now, is to be kept (rules 9 and 15). */
+/* Whether the entry, complete now, is to be kept (rules 9, 12 and 15). */
 static bool
 is_retained (const GpuScope *scope, const GpuAllocation *allocation)
 {
   const GpuCache *cache = scope->cache;
-  return !allocation->leaving &&
+  return !allocation->leaving && !allocation->detached &&
          allocation->capacity <=
              atomic_load_explicit (&cache->limit[gpu_memory_kind_account (allocation->kind)], memory_order_relaxed);
 }
@@ -470,6 +471,15 @@ gpu_scope_put (GpuScope *scope, GpuAllocation *allocation, GpuAllocation **doome
 {
   count (scope, allocation, GPU_ENTRY_LIVE, -1);
   scope->n_out--;
+  allocation->stamp = next_stamp (scope);
+  file (scope, allocation, doomed);
+}
+
+void
+gpu_scope_put_detached (GpuScope *scope, GpuAllocation *allocation, GpuAllocation **doomed)
+{
+  gpu_scope_bind (scope, allocation, 0);
+  allocation->detached = true;
   allocation->stamp = next_stamp (scope);
   file (scope, allocation, doomed);
 }

@@ -91,7 +91,8 @@ dump_shelf (GString *text, const GpuShelf *shelf)
 static void
 dump_scope (GString *text, GpuScope *scope)
 {
-  static const char *const names[] = {"thread", "stream", "shared index"};
+  static const char *const names[] = {
+      [GPU_SCOPE_THREAD] = "thread", [GPU_SCOPE_STREAM] = "stream", [GPU_SCOPE_SHARED] = "shared index"};
   GHashTableIter iter;
   void *shelf;
   gpu_scope_lock (scope);

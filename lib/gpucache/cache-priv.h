@@ -49,6 +49,17 @@ typedef enum {
 
 #define GPU_N_ENTRY_STATES 3
 
+/** How a lookup was answered. */
+typedef enum {
+  GPU_HIT_NONE, /* new memory */
+  GPU_HIT_EXACT,
+  GPU_HIT_FIT,
+  GPU_HIT_PENDING,
+  GPU_HIT_WAITING,
+} GpuHit;
+
+#define GPU_N_HITS 5
+
 /** What the tree of best fits is ordered by. */
 typedef struct {
   GpuTreeNode node;
@@ -72,6 +83,7 @@ struct GpuAllocation {
   /* The rest is under the lock of the scope that it came from. */
   GpuScope *scope;
   GpuEntryState state;
+  GpuHit hit;          /* how it was handed out */
   bool detached;       /* live at a clear: freed when it is let go of (rule 12), and in detached_bytes until then */
   bool leaving;        /* pending when its scope ended, or detached: freed when complete */
   uint64_t generation; /* how often its scope had been cleared when it was handed out */
@@ -124,7 +136,7 @@ typedef enum {
 typedef struct {
   uint64_t entries[GPU_N_ENTRY_STATES];
   uint64_t bytes[GPU_N_ENTRY_STATES];
-  uint64_t exact_hits, fit_hits, pending_hits, waiting_hits;
+  uint64_t hits[GPU_N_HITS]; /* of those who asked here, also if the shared index had it */
 } GpuScopeCounts;
 
 struct GpuScope {
@@ -320,7 +332,7 @@ void gpu_scope_unref (GpuScope *scope);
 /** Moves everything to the shared index (rule 15). */
 void gpu_scope_end (GpuScope *scope);
 
-/* With the scope's lock held. What is taken is live and counted so. */
+/* With the scope's lock held. What is taken is live and counted so; the hit counts where it was asked for. */
 /** The newest exact match that is ordered on request->stream, by numbers alone. */
 GpuAllocation *gpu_scope_take_ordered (GpuScope *scope, const GpuRequest *request);
 GpuAllocation *gpu_scope_take_idle (GpuScope *scope, const GpuRequest *request);
@@ -333,6 +345,8 @@ GpuAllocation *gpu_scope_remove_oldest (GpuScope *scope, GpuAccount account);
 /** Retires by numbers alone, on at most @most_lanes streams. What is not to be retained is added to *@doomed, no longer
  * in the scope. */
 void gpu_scope_retire (GpuScope *scope, unsigned most_lanes, GpuAllocation **doomed);
+/** Counts the hit for the scope that asked. */
+void gpu_scope_count_hit (GpuScope *scope, const GpuAllocation *taken);
 /** Enters a live allocation of no scope. */
 void gpu_scope_adopt (GpuScope *scope, GpuAllocation *allocation);
 /** The opposite: a live allocation leaves the scope. */

@@ -66,12 +66,13 @@ take (GpuScope *scope, const GpuRequest *request, size_t most)
   return taken;
 }
 
-/* What the shared index gave goes on in the scope of its new user. */
+/* What is new, or the shared index gave, goes on in the scope of its user. */
 static void
 move_to (GpuScope *scope, GpuAllocation *allocation)
 {
   gpu_scope_lock (scope);
   gpu_scope_adopt (scope, allocation);
+  gpu_scope_count_hit (scope, allocation);
   gpu_scope_unlock (scope);
 }
 
@@ -86,6 +87,8 @@ gpu_cache_search (GpuCache *cache, GpuScope *scope, const GpuRequest *request, b
   gpu_scope_lock (scope);
   gpu_scope_retire (scope, most_lanes, &doomed);
   GpuAllocation *taken = take (scope, request, most);
+  if (taken)
+    gpu_scope_count_hit (scope, taken);
   gpu_scope_unlock (scope);
 
   gpu_cache_absorb_orphans (cache);
@@ -135,6 +138,8 @@ gpu_cache_take_waiting (GpuCache *cache, GpuScope *scope, const GpuRequest *requ
 
   gpu_scope_lock (scope);
   GpuAllocation *taken = gpu_scope_take_pending (scope, request);
+  if (taken)
+    gpu_scope_count_hit (scope, taken);
   gpu_scope_unlock (scope);
 
   GpuScope *shared = cache->shared;
@@ -238,6 +243,7 @@ acquire_slowly (GpuCache *cache, GpuScope *scope, const GpuRequest *request, GEr
   GpuAllocation *fresh = gpu_allocation_new (cache);
   fresh->kind = request->kind;
   fresh->owned = true;
+  fresh->hit = GPU_HIT_NONE;
   fresh->capacity = bytes;
   fresh->alignment = MAX (request->spec->alignment, GPU_DEFAULT_ALIGNMENT);
   fresh->image.spec = *request->spec;
@@ -274,6 +280,8 @@ gpu_cache_acquire (GpuCache *cache, const GpuRequest *request, GError **error)
   GpuAllocation *taken = gpu_scope_take_ordered (scope, request);
   if (!taken)
     taken = gpu_scope_take_idle (scope, request);
+  if (taken)
+    gpu_scope_count_hit (scope, taken);
   gpu_scope_unlock (scope);
   if (taken) {
     begin (taken, consumer (request));

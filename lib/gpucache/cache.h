@@ -33,8 +33,9 @@ typedef enum {
 /**
  * GpuCacheStats:
  *
- * Entries and bytes at present, then counts since the device was opened (rule 16). For GPU_CACHE_LOCAL, the limit, the
- * peak, the detached bytes and the counts after them are the device's.
+ * Entries and bytes at present, then counts since the device was opened (rule 16). For GPU_CACHE_LOCAL, hits are those
+ * of lookups by the scope, also if they were answered from the shared index; the limit, the peak, the detached bytes
+ * and the counts after the hits are the device's.
  */
 typedef struct {
   uint64_t live, pending, idle;

@@ -261,15 +261,22 @@ is_retained (const GpuScope *scope, const GpuAllocation *allocation)
 }
 
 static GpuAllocation *
-take (GpuScope *scope, GpuAllocation *allocation)
+take (GpuScope *scope, GpuAllocation *allocation, GpuHit hit)
 {
   unfile (scope, allocation);
+  allocation->hit = hit;
   allocation->state = GPU_ENTRY_LIVE;
   allocation->leaving = false;
   allocation->generation = scope->generation;
   count (scope, allocation, GPU_ENTRY_LIVE, +1);
   scope->n_out++;
   return allocation;
+}
+
+void
+gpu_scope_count_hit (GpuScope *scope, const GpuAllocation *taken)
+{
+  scope->counts[gpu_memory_kind_account (taken->kind)].hits[taken->hit]++;
 }
 
 /* Lookups */
@@ -323,12 +330,8 @@ gpu_scope_take_ordered (GpuScope *scope, const GpuRequest *request)
   if (!found)
     return NULL;
 
-  GpuScopeCounts *counts = &scope->counts[request->account];
-  if (found->state == GPU_ENTRY_IDLE || gpu_history_observed (&found->history))
-    counts->exact_hits++;
-  else
-    counts->pending_hits++;
-  return take (scope, found);
+  bool complete = found->state == GPU_ENTRY_IDLE || gpu_history_observed (&found->history);
+  return take (scope, found, complete ? GPU_HIT_EXACT : GPU_HIT_PENDING);
 }
 
 GpuAllocation *
@@ -337,8 +340,7 @@ gpu_scope_take_idle (GpuScope *scope, const GpuRequest *request)
   GpuShelf *shelf = gpu_scope_find_shelf (scope, request->spec, request->kind);
   if (!shelf || !shelf->idle.last)
     return NULL;
-  scope->counts[request->account].exact_hits++;
-  return take (scope, gpu_container (shelf->idle.last, GpuAllocation, by_shelf));
+  return take (scope, gpu_container (shelf->idle.last, GpuAllocation, by_shelf), GPU_HIT_EXACT);
 }
 
 GpuAllocation *
@@ -355,8 +357,7 @@ gpu_scope_take_fit (GpuScope *scope, const GpuRequest *request, size_t most)
     GpuAllocation *entry = gpu_container (fit, GpuAllocation, by_fit);
     if (entry->alignment < request->spec->alignment)
       continue;
-    take (scope, entry);
-    scope->counts[request->account].fit_hits++;
+    take (scope, entry, GPU_HIT_FIT);
     gpu_scope_reshape (scope, entry, request->spec);
     return entry;
   }
@@ -369,8 +370,7 @@ gpu_scope_take_pending (GpuScope *scope, const GpuRequest *request)
   GpuShelf *shelf = gpu_scope_find_shelf (scope, request->spec, request->kind);
   if (!shelf || !shelf->pending.first)
     return NULL;
-  scope->counts[request->account].waiting_hits++;
-  return take (scope, gpu_container (shelf->pending.first, GpuAllocation, by_shelf));
+  return take (scope, gpu_container (shelf->pending.first, GpuAllocation, by_shelf), GPU_HIT_WAITING);
 }
 
 GpuAllocation *
@@ -564,10 +564,8 @@ add_counts (GpuScopeCounts *to, GpuScopeCounts *from)
 {
   to->entries[GPU_ENTRY_LIVE] += from->entries[GPU_ENTRY_LIVE];
   to->bytes[GPU_ENTRY_LIVE] += from->bytes[GPU_ENTRY_LIVE];
-  to->exact_hits += from->exact_hits;
-  to->fit_hits += from->fit_hits;
-  to->pending_hits += from->pending_hits;
-  to->waiting_hits += from->waiting_hits;
+  for (int hit = 0; hit < GPU_N_HITS; hit++)
+    to->hits[hit] += from->hits[hit];
   memset (from, 0, sizeof *from);
 }
 

@@ -15,10 +15,10 @@ add (GpuCacheStats *stats, GpuScope *scope, GpuAccount account)
   stats->live_bytes += counts->bytes[GPU_ENTRY_LIVE];
   stats->pending_bytes += counts->bytes[GPU_ENTRY_PENDING];
   stats->idle_bytes += counts->bytes[GPU_ENTRY_IDLE];
-  stats->exact_hits += counts->exact_hits;
-  stats->fit_hits += counts->fit_hits;
-  stats->pending_hits += counts->pending_hits;
-  stats->waiting_hits += counts->waiting_hits;
+  stats->exact_hits += counts->hits[GPU_HIT_EXACT];
+  stats->fit_hits += counts->hits[GPU_HIT_FIT];
+  stats->pending_hits += counts->hits[GPU_HIT_PENDING];
+  stats->waiting_hits += counts->hits[GPU_HIT_WAITING];
   gpu_scope_unlock (scope);
 }
 

@@ -410,6 +410,32 @@ test_device_is_held (void)
   gpu_image_unref (image);
 }
 
+/* Rule 16: hits are those of who asked, also where the shared index had what was asked for. */
+static void
+test_local_hits (Rig *rig, const void *data)
+{
+  GpuImageSpec half = rig_spec (GPU_FORMAT_RGBA, 64, 32);
+  Visit left = {.rig = rig, .stream = rig->stream[1]};
+
+  for (unsigned i = 0; i < 2; i++) {
+    rig_in_thread (visit, &left);
+    rig_sync (rig->stream[1]);
+    gpu_image_unref (rig_acquire (rig, i == 0 ? &rig->spec : &half, rig->stream[1]));
+    rig_sync (rig->stream[1]);
+    gpu_cache_clear (rig->device, GPU_CACHE_ALL, NULL);
+  }
+  rig_limit (rig, rig->spec.size);
+  rig_close (rig, 1);
+  rig_in_thread (visit, &left);
+  gpu_image_unref (rig_acquire (rig, &rig->spec, rig->stream[2]));
+  rig_finish (rig);
+  GpuCacheStats all = rig_stats (rig), local = rig_local_stats (rig);
+  g_assert_cmpuint (local.exact_hits, ==, 1);
+  g_assert_cmpuint (local.fit_hits, ==, 1);
+  g_assert_cmpuint (local.waiting_hits, ==, 1);
+  g_assert_cmpuint (all.exact_hits + all.fit_hits + all.pending_hits + all.waiting_hits, ==, 3);
+}
+
 /* Rule 16: entries and bytes of a scope or of all; limit, peak and counts are the device's. */
 static void
 test_queries (Rig *rig, const void *data)
@@ -442,6 +468,7 @@ test_queries (Rig *rig, const void *data)
   g_assert_cmpuint (local.live_bytes, ==, capacity);
   g_assert_cmpuint (local.pending_bytes, ==, capacity);
   g_assert_cmpuint (local.idle_bytes, ==, capacity);
+  g_assert_cmpuint (local.exact_hits, ==, 1);
   g_assert_cmpuint (local.misses, ==, all.misses);
   g_assert_cmpuint (local.limit_bytes, ==, all.limit_bytes);
   g_assert_cmpuint (local.peak_bytes, ==, all.peak_bytes);
@@ -475,6 +502,7 @@ main (int argc, char **argv)
   RIG_TEST ("/cache/rule-15/fifty", test_fifty);
   g_test_add_func ("/cache/rule-15/device-ends-first", test_device_ends_first);
   g_test_add_func ("/cache/rule-15/device-is-held", test_device_is_held);
+  RIG_TEST ("/cache/rule-16/local-hits", test_local_hits);
   RIG_TEST ("/cache/rule-16/queries", test_queries);
   return g_test_run ();
 }

@@ -101,7 +101,7 @@ struct GpuAllocation {
   /* Wrapped memory only. */
   GpuReleaseFunc release;
   void *user_data;
-  atomic_uint calls_left; /* streams that have not said yet that their accesses are complete */
+  unsigned calls_left; /* accesses that nobody has said yet are complete; under the releaser's lock */
 };
 
 static inline GpuAccount

@@ -103,7 +103,7 @@ gpu_image_wrap (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind,
     const GpuPoint write = {stream,
                             gpu_stream_is_foreign (stream) ? gpu_stream_advance (stream) : gpu_stream_present (stream)};
     gpu_history_set (&allocation->history, &write);
-    if (gpu_stream_is_foreign (stream) && !gpu_stream_mark (stream, error)) {
+    if (!gpu_point_observed (&write) && !gpu_stream_mark (stream, error)) {
       allocation->release = NULL;
       gpu_image_unref (&allocation->image);
       return NULL;

@@ -1,16 +1,33 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Wrapped memory goes back to its owner (rules 1 and 11): at once if every access is complete, else from one release
- * thread a device, woken by calls that the accesses' streams make. The owner may be a bounded pool that is unable to
- * go on until then, so nobody's next call can be waited for.
+ * thread a device. The owner may be a bounded pool that is unable to go on until then, so nobody's next call can be
+ * waited for: helper streams wait for the accesses' events and call. The accesses' own streams would call too late,
+ * after what was submitted to them since, and would stand still meanwhile.
  */
 #include "cache-priv.h"
+
+/* A stream that waits for points of another one. */
+typedef struct Helper Helper;
+struct Helper {
+  GpuStream *stream;
+  uint64_t id, number; /* the last point that it was made to wait for */
+  unsigned n_calls;    /* that have not come yet */
+  Helper *next;
+};
+
+typedef struct {
+  GpuReleaser *releaser;
+  GpuAllocation *allocation;
+  Helper *helper;
+} Call;
 
 struct GpuReleaser {
   pthread_t thread;
   pthread_mutex_t lock;
   pthread_cond_t woken;
-  GpuList waiting;      /* streams have not said yet that they are done */
+  GpuList waiting; /* calls have not come yet */
+  Helper *helpers;
   GpuAllocation *ready; /* every access is complete */
   bool stop;
   bool detached; /* stopped from its own thread, which frees it */
@@ -77,7 +94,19 @@ releaser_new (void)
   return releaser;
 }
 
-/* Nothing of the device's work is left, so that every stream has called, or, if it is lost, none will any more. */
+/* All calls have come. While the device is there: the release thread may end after it. */
+static void
+drop_helpers (GpuReleaser *releaser)
+{
+  for (Helper *helper = releaser->helpers, *next; helper; helper = next) {
+    next = helper->next;
+    gpu_stream_unref (helper->stream);
+    g_free (helper);
+  }
+  releaser->helpers = NULL;
+}
+
+/* Nothing of the device's work is left, so that every helper has called, or, if it is lost, none will any more. */
 static void
 hand_back_all (GpuReleaser *releaser, bool lost)
 {
@@ -124,6 +153,7 @@ gpu_cache_release_all_wrapped (GpuCache *cache)
   bool settled = device->funcs->synchronize (device, NULL);
   if (cache->releaser) {
     hand_back_all (cache->releaser, !settled);
+    drop_helpers (cache->releaser);
     stop (cache->releaser);
     cache->releaser = NULL;
   }
@@ -134,20 +164,29 @@ gpu_cache_release_all_wrapped (GpuCache *cache)
   cache->abandoned = NULL;
 }
 
-/* One of the streams came to where the allocation is not used any more. Called by the device: only wakes. */
+/* An access is complete, or never to be waited for; the lock is held. */
 static void
-on_complete (void *data)
+count_down (GpuReleaser *releaser, GpuAllocation *allocation)
 {
-  GpuAllocation *allocation = data;
-  if (atomic_fetch_sub (&allocation->calls_left, 1) != 1)
+  if (--allocation->calls_left > 0)
     return;
-  GpuReleaser *releaser = allocation->device->cache->releaser;
-  gpu_lock (&releaser->lock, GPU_LOCK_LEAF);
   gpu_list_remove (&releaser->waiting, &allocation->by_slot);
   allocation->next = releaser->ready;
   releaser->ready = allocation;
   pthread_cond_broadcast (&releaser->woken);
+}
+
+/* Called by the device: only wakes. */
+static void
+on_complete (void *data)
+{
+  Call *call = data;
+  GpuReleaser *releaser = call->releaser;
+  gpu_lock (&releaser->lock, GPU_LOCK_LEAF);
+  call->helper->n_calls--;
+  count_down (releaser, call->allocation);
   gpu_unlock (&releaser->lock, GPU_LOCK_LEAF);
+  g_free (call);
 }
 
 /* Nobody can say any more when the allocation is complete (rule 24): its owner gets it back when the device goes. */
@@ -165,29 +204,90 @@ abandon (GpuCache *cache, GpuAllocation *allocation)
   gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
 }
 
-/* Has every stream that uses the allocation say when it is done. */
-static void
-call_when_complete (GpuCache *cache, GpuAllocation *allocation, GArray *points)
+static GpuReleaser *
+get_releaser (GpuCache *cache)
 {
   gpu_lock (&cache->lock, GPU_LOCK_CACHE);
   if (!cache->releaser)
     cache->releaser = releaser_new ();
   GpuReleaser *releaser = cache->releaser;
   gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
+  return releaser;
+}
 
+/* One that has nothing to wait for, or waits for an earlier point of the same stream: it would not call too late. */
+static Helper *
+find_helper (GpuReleaser *releaser, const GpuPoint *point)
+{
+  uint64_t id = gpu_stream_id (point->stream);
+  gpu_lock (&releaser->lock, GPU_LOCK_LEAF);
+  Helper *helper = releaser->helpers;
+  while (helper && helper->n_calls > 0 && !(helper->id == id && helper->number <= point->number))
+    helper = helper->next;
+  if (helper) {
+    helper->id = id;
+    helper->number = point->number;
+    helper->n_calls++;
+  }
+  gpu_unlock (&releaser->lock, GPU_LOCK_LEAF);
+  return helper;
+}
+
+/* Returns: a helper that counts one call more; NULL with @error set. */
+static Helper *
+get_helper (GpuCache *cache, GpuReleaser *releaser, const GpuPoint *point, GError **error)
+{
+  Helper *helper = find_helper (releaser, point);
+  if (helper)
+    return helper;
+  GpuStream *stream = gpu_stream_new_internal (cache->device, error);
+  if (!stream)
+    return NULL;
+  helper = g_new0 (Helper, 1);
+  *helper = (Helper){.stream = stream, .id = gpu_stream_id (point->stream), .number = point->number, .n_calls = 1};
+  gpu_lock (&releaser->lock, GPU_LOCK_LEAF);
+  helper->next = releaser->helpers;
+  releaser->helpers = helper;
+  gpu_unlock (&releaser->lock, GPU_LOCK_LEAF);
+  return helper;
+}
+
+static bool
+call_at (GpuCache *cache, GpuReleaser *releaser, const GpuPoint *point, GpuAllocation *allocation)
+{
+  Helper *helper = get_helper (cache, releaser, point, NULL);
+  if (!helper)
+    return false;
+  Call *call = g_new (Call, 1);
+  *call = (Call){releaser, allocation, helper};
+  if (gpu_stream_wait_point (helper->stream, point, NULL, NULL) &&
+      gpu_stream_call (helper->stream, on_complete, call, NULL))
+    return true;
+  g_free (call);
+  return false;
+}
+
+/* Has somebody say when each access is complete. */
+static void
+call_when_complete (GpuCache *cache, GpuAllocation *allocation, GArray *points)
+{
+  GpuReleaser *releaser = get_releaser (cache);
   gpu_lock (&releaser->lock, GPU_LOCK_LEAF);
   gpu_list_append (&releaser->waiting, &allocation->by_slot);
+  /* One more than there are calls, so that none of them is the last one before all are made. */
+  allocation->calls_left = points->len + 1;
   gpu_unlock (&releaser->lock, GPU_LOCK_LEAF);
 
-  /* One more than there are calls, so that none of them is the last one before all are made. */
-  atomic_store (&allocation->calls_left, points->len + 1);
   bool ok = true;
   for (unsigned i = 0; i < points->len; i++)
-    ok = gpu_stream_call (&g_array_index (points, GpuPoint, i), on_complete, allocation, NULL) && ok;
-  if (ok)
-    on_complete (allocation);
-  else
+    ok = call_at (cache, releaser, &g_array_index (points, GpuPoint, i), allocation) && ok;
+  if (!ok) {
     abandon (cache, allocation);
+    return;
+  }
+  gpu_lock (&releaser->lock, GPU_LOCK_LEAF);
+  count_down (releaser, allocation);
+  gpu_unlock (&releaser->lock, GPU_LOCK_LEAF);
 }
 
 void

@@ -104,13 +104,13 @@ bool gpu_stream_wait_point (GpuStream *stream, const GpuPoint *point, bool *adde
 /** Asks the device whether @point is complete, recording an event only if none is there at or after it. */
 GpuStatus gpu_point_query (const GpuPoint *point, GError **error);
 
-/** Has the device call @func once the work up to @point is complete (see GpuDeviceFuncs.host_call). */
-bool gpu_stream_call (const GpuPoint *point, void (*func) (void *data), void *data, GError **error);
+/** Has the device call @func once the work of @stream so far is complete (see GpuDeviceFuncs.host_call). */
+bool gpu_stream_call (GpuStream *stream, void (*func) (void *data), void *data, GError **error);
 
 /** gpu_point_wait() whose wait counts as a throttle wait. */
 bool gpu_point_wait_throttled (const GpuPoint *point, GError **error);
 
-/** An event at the present point, for histories on several streams and foreign streams (rule 22). */
+/** An event at the present point, for histories on several streams, foreign streams (rule 22) and wrapped memory. */
 bool gpu_stream_mark (GpuStream *stream, GError **error);
 
 /** Whether others submit to it, too. */

@@ -486,31 +486,14 @@ gpu_point_query (const GpuPoint *point, GError **error)
 }
 
 /* A call is a submission, so that waiting for the stream's present point waits for it, too. */
-static bool
-call_after (GpuStream *stream, void (*func) (void *data), void *data, bool *alive, GError **error)
+bool
+gpu_stream_call (GpuStream *stream, void (*func) (void *data), void *data, GError **error)
 {
   gpu_lock (&stream->lock, GPU_LOCK_STREAM);
-  *alive = stream->alive;
-  bool ok = *alive && gpu_device_host_call (stream->device, func, data, stream->native, error);
+  bool ok = gpu_device_host_call (stream->device, func, data, stream->native, error);
   if (ok)
     advance (stream);
   gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
-  return ok;
-}
-
-bool
-gpu_stream_call (const GpuPoint *point, void (*func) (void *data), void *data, GError **error)
-{
-  bool alive;
-  bool ok = call_after (point->stream, func, data, &alive, error);
-  if (alive)
-    return ok;
-  /* A destroyed stream takes no calls: another one that waits for its last event makes it. */
-  GpuStream *other = gpu_stream_new_internal (point->stream->device, error);
-  if (!other)
-    return false;
-  ok = gpu_stream_wait_point (other, point, NULL, error) && call_after (other, func, data, &alive, error);
-  gpu_stream_unref (other);
   return ok;
 }
 

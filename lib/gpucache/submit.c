@@ -56,7 +56,8 @@ gpu_image_begin_access (GpuImage *image, GpuStream *stream, GpuAccessFlags flags
   return ok;
 }
 
-/* Enters an access; an event goes with it where rule 22 says so. */
+/* Enters an access; an event goes with it where rule 22 says so, and to wrapped memory: its owner waits for each point
+ * (rule 11), and is not to wait for what the stream does after it. */
 static bool
 enter (GpuImage *image, GpuStream *stream, uint64_t number, GpuAccessFlags flags, GError **error)
 {
@@ -65,7 +66,8 @@ enter (GpuImage *image, GpuStream *stream, uint64_t number, GpuAccessFlags flags
   GpuPoint last;
   gpu_lock (&allocation->lock, GPU_LOCK_ALLOCATION);
   gpu_history_add (&allocation->history, &point, flags);
-  bool mark = gpu_stream_is_foreign (stream) || gpu_history_kind (&allocation->history, &last) == GPU_HISTORY_MIXED;
+  bool mark = !allocation->owned || gpu_stream_is_foreign (stream) ||
+              gpu_history_kind (&allocation->history, &last) == GPU_HISTORY_MIXED;
   gpu_unlock (&allocation->lock, GPU_LOCK_ALLOCATION);
   return !mark || gpu_stream_mark (stream, error);
 }

@@ -135,6 +135,47 @@ test_wrap_release_is_late (Rig *rig, const void *data)
   gpu_image_unref (owner);
 }
 
+/* Rule 11: and then at once: what its stream does afterwards is none of its business. */
+static void
+test_wrap_release_is_early (Rig *rig, const void *data)
+{
+  GError *error = NULL;
+  RigCounter released[2];
+  GpuImage *wrap[2];
+  GpuImage *owner = rig_filled (rig, &rig->spec, rig->stream[0], 0x11);
+  GpuImage *copy = rig_filled (rig, &rig->spec, rig->stream[1], 0x00);
+  GpuGate *later[2];
+
+  rig_close (rig, 1);
+  for (unsigned i = 0; i < 2; i++) {
+    rig_counter_init (&released[i]);
+    wrap[i] = gpu_image_wrap (rig->device, &rig->spec, GPU_MEMORY_STREAM_ORDERED, gpu_image_data (owner),
+                              rig->stream[1], rig_counter_add, &released[i], &error);
+    g_assert_no_error (error);
+    if (i == 0)
+      rig_copy (rig->stream[1], wrap[i], copy);
+    later[i] = gpu_gate_new (rig->device, &error);
+    g_assert_true (gpu_gate_hold (later[i], rig->stream[1], &error));
+  }
+  /* The other way round, and one that nobody used but its owner. */
+  gpu_image_unref (wrap[1]);
+  gpu_image_unref (wrap[0]);
+  rig_run (rig);
+  g_assert_cmpuint (rig_counter_get (&released[0]), ==, 0);
+  rig_open (rig, 1);
+  rig_run (rig);
+  rig_counter_wait (&released[0], 1);
+  g_assert_cmpuint (rig_counter_get (&released[1]), ==, 0);
+  gpu_gate_open (later[0]);
+  rig_run (rig);
+  rig_counter_wait (&released[1], 1);
+  for (unsigned i = 0; i < 2; i++)
+    gpu_gate_free (later[i]);
+  rig_expect_bytes (rig, copy, 0x11);
+  gpu_image_unref (copy);
+  gpu_image_unref (owner);
+}
+
 /* Rule 1, issue of bad input: a wrap that fails does not call the release function. */
 static void
 test_wrap_fails (Rig *rig, const void *data)
@@ -276,6 +317,7 @@ main (int argc, char **argv)
   RIG_TEST ("/cache/rule-1/wrap-starts-with-write", test_wrap_starts_with_write);
   RIG_TEST ("/cache/rule-1/wrap-without-stream", test_wrap_without_stream);
   RIG_TEST ("/cache/rule-1/wrap-release-is-late", test_wrap_release_is_late);
+  RIG_TEST ("/cache/rule-11/wrap-release-is-early", test_wrap_release_is_early);
   RIG_TEST ("/cache/rule-1/wrap-fails", test_wrap_fails);
   RIG_TEST ("/cache/rule-2/live", test_live);
   RIG_TEST ("/cache/rule-2/view-shares-history", test_view_shares_history);

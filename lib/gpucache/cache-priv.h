@@ -326,7 +326,6 @@ void gpu_cache_release_all_wrapped (GpuCache *cache);
 
 /* scope.c */
 GpuScope *gpu_scope_new (GpuCache *cache, GpuScopeType type, uint64_t owner);
-GpuScope *gpu_scope_new_for_stream (GpuCache *cache, uint64_t stream_id);
 GpuScope *gpu_scope_ref (GpuScope *scope);
 void gpu_scope_unref (GpuScope *scope);
 /** Moves everything to the shared index (rule 15). */

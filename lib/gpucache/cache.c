@@ -447,13 +447,36 @@ gpu_view_recycle (GpuCache *cache, GpuImage *view)
   gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
 }
 
-/* The cache itself */
+/* The cache itself: first what streams want of it */
+
+static GpuScope *
+new_stream_scope (GpuDevice *device, uint64_t stream_id)
+{
+  return gpu_scope_new (device->cache, GPU_SCOPE_STREAM, stream_id);
+}
+
+static void
+end_stream_scope (GpuScope *scope)
+{
+  gpu_scope_end (scope);
+  gpu_scope_unref (scope);
+}
+
+static void
+on_synchronized (GpuStream *stream)
+{
+  gpu_cache_tick (gpu_stream_device (stream)->cache, stream);
+}
+
+static const GpuStreamHooks stream_hooks = {
+    .scope_new = new_stream_scope, .scope_end = end_stream_scope, .synchronized = on_synchronized};
 
 GpuCache *
 gpu_cache_new (GpuDevice *device)
 {
   GpuCache *cache = g_new0 (GpuCache, 1);
   cache->device = device;
+  device->stream_hooks = &stream_hooks;
   cache->scopes = g_ptr_array_new ();
   pthread_mutex_init (&cache->lock, NULL);
   pthread_mutex_init (&cache->refusal_lock, NULL);

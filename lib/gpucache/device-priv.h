@@ -92,6 +92,7 @@ typedef struct {
 } GpuDeviceFuncs;
 
 typedef struct GpuCache GpuCache;
+typedef struct GpuStreamHooks GpuStreamHooks;
 typedef struct GpuEventPool GpuEventPool;
 
 /** Embedded at the start of each device's own struct, which gpu_device_init() completes. */
@@ -121,8 +122,9 @@ struct GpuDevice {
   /* What the layers above hang on the device; each is made on first use by gpu_device_init() and owned by it. */
   GpuEventPool *events;
   GpuCache *cache;
-  GpuStream *internal; /* stands in where no consumer stream is given */
-  void *idle_stream;   /* native; has no work: idle memory is freed on it */
+  const GpuStreamHooks *stream_hooks; /* the cache's; see stream-priv.h */
+  GpuStream *internal;                /* stands in where no consumer stream is given */
+  void *idle_stream;                  /* native; has no work: idle memory is freed on it */
   pthread_mutex_t idle_lock;
 };
 

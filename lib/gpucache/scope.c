@@ -70,12 +70,6 @@ gpu_scope_new (GpuCache *cache, GpuScopeType type, uint64_t owner)
 }
 
 GpuScope *
-gpu_scope_new_for_stream (GpuCache *cache, uint64_t stream_id)
-{
-  return gpu_scope_new (cache, GPU_SCOPE_STREAM, stream_id);
-}
-
-GpuScope *
 gpu_scope_ref (GpuScope *scope)
 {
   atomic_fetch_add_explicit (&scope->refs, 1, memory_order_relaxed);

@@ -54,6 +54,16 @@ GpuEvent *gpu_event_new (GpuEventPool *pool, GError **error);
 GpuEvent *gpu_event_ref (GpuEvent *event);
 void gpu_event_unref (GpuEvent *event);
 
+/** What the layer above does for streams, which know nothing of it: it hangs these on the device (stream_hooks). */
+struct GpuStreamHooks {
+  /* Returns: (transfer full): the scope of a new stream that is to have its own. */
+  GpuScope *(*scope_new) (GpuDevice *device, uint64_t stream_id);
+  /* (transfer full): its stream is gone. */
+  void (*scope_end) (GpuScope *scope);
+  /* The host has waited for the stream. */
+  void (*synchronized) (GpuStream *stream);
+};
+
 /** A stream for the device itself, on which it holds no reference. */
 GpuStream *gpu_stream_new_internal (GpuDevice *device, GError **error);
 

@@ -6,7 +6,6 @@
  * clock. When the last owner lets go, a last event is recorded, so that every point can still be waited for and
  * asked about after the native stream is gone.
  */
-#include "cache-priv.h"
 #include "stream-priv.h"
 
 /* With so many events outstanding a new one first asks for the oldest, so that a list of events stays short. */
@@ -93,7 +92,7 @@ gpu_stream_new (GpuDevice *device, bool own_scope, GError **error)
   GpuStream *stream = stream_new (device, native);
   gpu_device_ref (device);
   if (own_scope)
-    stream->scope = gpu_scope_new_for_stream (device->cache, stream->id);
+    stream->scope = device->stream_hooks->scope_new (device, stream->id);
   return stream;
 }
 
@@ -282,8 +281,7 @@ close_stream (GpuStream *stream)
   gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
 
   if (stream->scope) {
-    gpu_scope_end (stream->scope);
-    gpu_scope_unref (stream->scope);
+    device->stream_hooks->scope_end (stream->scope);
     stream->scope = NULL;
   }
   bool internal = stream->internal;
@@ -586,6 +584,6 @@ gpu_stream_synchronize (GpuStream *stream, GError **error)
   const GpuPoint present = {stream, stream->foreign ? gpu_stream_advance (stream) : gpu_stream_present (stream)};
   bool ok = gpu_point_wait (&present, error);
   if (!stream->internal)
-    gpu_cache_tick (stream->device->cache, stream);
+    stream->device->stream_hooks->synchronized (stream);
   return ok;
 }

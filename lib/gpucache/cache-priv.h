@@ -24,9 +24,6 @@
 #include <gpucache/cache.h>
 #include <gpucache/image.h>
 
-/** What threads write to for themselves begins on a pair of cache lines of its own: processors fetch them in pairs. */
-#define GPU_CACHE_LINES 128
-
 typedef struct GpuAllocation GpuAllocation;
 typedef struct GpuShelf GpuShelf;
 typedef struct GpuSlot GpuSlot;
@@ -259,7 +256,11 @@ GpuCache *gpu_cache_new (GpuDevice *device);
 void gpu_cache_free (GpuCache *cache);
 /** Whether no image is live. */
 bool gpu_cache_is_unused (GpuCache *cache);
-/** By rules 4 to 7 and 13. Returns: (transfer full): a live allocation with request->spec as its descriptor. */
+/** The hot path: an exact match in the scope that is ordered or idle, by numbers alone. Returns: (transfer full)
+ * (nullable): a live allocation with request->spec as its descriptor. */
+GpuAllocation *gpu_cache_take_ready (GpuCache *cache, const GpuRequest *request);
+/** The rest of rules 4 to 7 and 13, if gpu_cache_take_ready() has found nothing. Returns: (transfer full): the same, or
+ * NULL with @error set. */
 GpuAllocation *gpu_cache_acquire (GpuCache *cache, const GpuRequest *request, GError **error);
 /** What nobody observes any more goes back to its scope. */
 void gpu_cache_release (GpuAllocation *allocation);

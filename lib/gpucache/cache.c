@@ -220,9 +220,40 @@ search_under_pressure (GpuCache *cache, GpuScope *scope, const GpuRequest *reque
   return NULL;
 }
 
-static GpuAllocation *
-acquire_slowly (GpuCache *cache, GpuScope *scope, const GpuRequest *request, GError **error)
+/* The one that a lookup searches (rule 14). */
+static GpuScope *
+scope_of (GpuCache *cache, const GpuRequest *request)
 {
+  GpuScope *scope = request->stream ? gpu_stream_scope (request->stream) : NULL;
+  return scope ? scope : gpu_thread_scope (cache);
+}
+
+GpuAllocation *
+gpu_cache_take_ready (GpuCache *cache, const GpuRequest *request)
+{
+  if (!gpu_device_check (cache->device, NULL))
+    return NULL;
+  GpuScope *scope = scope_of (cache, request);
+
+  /* What is idle is ordered, too: nothing has to be asked for that (rule 7). */
+  gpu_scope_lock (scope);
+  GpuAllocation *taken = gpu_scope_take_ordered (scope, request);
+  if (!taken)
+    taken = gpu_scope_take_idle (scope, request);
+  if (taken)
+    gpu_scope_count_hit (scope, taken);
+  gpu_scope_unlock (scope);
+  if (taken)
+    begin (taken, consumer (request));
+  return taken;
+}
+
+GpuAllocation *
+gpu_cache_acquire (GpuCache *cache, const GpuRequest *request, GError **error)
+{
+  if (!gpu_device_check (cache->device, error))
+    return NULL;
+  GpuScope *scope = scope_of (cache, request);
   GpuAccount account = request->account;
   gpu_cache_retire (cache, scope, POLL_BUDGET);
   gpu_cache_retire (cache, cache->shared, POLL_BUDGET);
@@ -264,30 +295,6 @@ acquire_slowly (GpuCache *cache, GpuScope *scope, const GpuRequest *request, GEr
   raise_peak (cache, account);
   move_to (scope, fresh);
   return fresh;
-}
-
-GpuAllocation *
-gpu_cache_acquire (GpuCache *cache, const GpuRequest *request, GError **error)
-{
-  if (!gpu_device_check (cache->device, error))
-    return NULL;
-  GpuScope *scope = request->stream ? gpu_stream_scope (request->stream) : NULL;
-  if (!scope)
-    scope = gpu_thread_scope (cache);
-
-  /* What is idle is ordered, too: nothing has to be asked for that (rule 7). */
-  gpu_scope_lock (scope);
-  GpuAllocation *taken = gpu_scope_take_ordered (scope, request);
-  if (!taken)
-    taken = gpu_scope_take_idle (scope, request);
-  if (taken)
-    gpu_scope_count_hit (scope, taken);
-  gpu_scope_unlock (scope);
-  if (taken) {
-    begin (taken, consumer (request));
-    return taken;
-  }
-  return acquire_slowly (cache, scope, request, error);
 }
 
 /* Release */

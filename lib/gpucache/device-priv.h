@@ -14,6 +14,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/** What threads write to for themselves begins on a pair of cache lines of its own: processors fetch them in pairs. */
+#define GPU_CACHE_LINES 128
+
 /** Rows of bytes in device or pinned host memory. */
 typedef struct {
   void *dst;

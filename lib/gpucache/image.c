@@ -23,7 +23,7 @@ planes_fit (const GpuImageSpec *spec, unsigned n_planes)
 }
 
 static bool
-check_request (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind, GpuStream *stream, GError **error)
+check_place (GpuDevice *device, GpuMemoryKind kind, GpuStream *stream, GError **error)
 {
   if (stream && gpu_stream_device (stream) != device) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
@@ -36,6 +36,12 @@ check_request (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind, 
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "%d is no kind of memory; use one of GpuMemoryKind", (int)kind);
     return false;
   }
+  return true;
+}
+
+static bool
+check_spec (const GpuImageSpec *spec, GError **error)
+{
   const GpuFormatInfo *info = gpu_format_info (spec->format);
   if (!info || spec->size == 0 || spec->width == 0 || spec->height == 0) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
@@ -64,14 +70,17 @@ gpu_image_acquire (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind ki
 {
   g_return_val_if_fail (device != NULL && spec != NULL, NULL);
 
-  if (!check_request (device, spec, kind, stream, error))
+  if (!check_place (device, kind, stream, error))
     return NULL;
   const GpuRequest request = {.spec = spec,
                               .kind = kind,
                               .account = gpu_memory_kind_account (kind),
                               .stream = stream,
                               .host = (flags & GPU_ACQUIRE_HOST) || gpu_memory_kind_is_host (kind)};
-  GpuAllocation *allocation = gpu_cache_acquire (device->cache, &request, error);
+  /* What equals the spec of an entry is valid, so the hot path need not look. */
+  GpuAllocation *allocation = gpu_cache_take_ready (device->cache, &request);
+  if (!allocation && check_spec (spec, error))
+    allocation = gpu_cache_acquire (device->cache, &request, error);
   return allocation ? &allocation->image : NULL;
 }
 
@@ -81,7 +90,7 @@ gpu_image_wrap (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind,
 {
   g_return_val_if_fail (device != NULL && spec != NULL && data != NULL, NULL);
 
-  if (!check_request (device, spec, kind, stream, error) || !gpu_device_check (device, error))
+  if (!check_place (device, kind, stream, error) || !check_spec (spec, error) || !gpu_device_check (device, error))
     return NULL;
   if (!stream && !gpu_device_synchronize (device, error))
     return NULL;

@@ -12,7 +12,7 @@
 #define MANY_EVENTS 8
 
 struct GpuStream {
-  atomic_uint refs;
+  _Alignas(GPU_CACHE_LINES) atomic_uint refs;
   atomic_uint holds; /* one for all owners together */
   uint64_t id;
   GpuDevice *device;
@@ -44,7 +44,7 @@ static GPtrArray *foreign_streams;
 static GpuStream *
 stream_new (GpuDevice *device, void *native)
 {
-  GpuStream *stream = g_new0 (GpuStream, 1);
+  GpuStream *stream = g_aligned_alloc0 (1, sizeof *stream, _Alignof(GpuStream));
   atomic_init (&stream->refs, 1);
   atomic_init (&stream->holds, 1);
   stream->id = atomic_fetch_add (&last_id, 1) + 1;
@@ -174,7 +174,7 @@ gpu_stream_release (GpuStream *stream)
   }
   gpu_clock_unref (stream->clock);
   pthread_mutex_destroy (&stream->lock);
-  g_free (stream);
+  g_aligned_free (stream);
 }
 
 /* Appends an event at the present point, unless the newest is there already. The lock is held. */

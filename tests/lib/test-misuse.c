@@ -169,6 +169,62 @@ test_specs (Rig *rig, const void *data)
   g_assert_cmpuint (rig_stats (rig).misses, ==, 0);
 }
 
+/* Sizes that overflow are refused where they are computed, and those that just do not where memory is asked for. */
+static void
+test_sizes (Rig *rig, const void *data)
+{
+  GError *error = NULL;
+  GpuImageSpec spec;
+  const uint32_t huge[][2] = {{G_MAXUINT32, G_MAXUINT32}, {G_MAXUINT32, 1u << 31}, {1u << 31, G_MAXUINT32}};
+
+  for (unsigned i = 0; i < G_N_ELEMENTS (huge); i++) {
+    g_assert_false (gpu_image_spec_init (&spec, GPU_FORMAT_RGBA, huge[i][0], huge[i][1], 0, &error));
+    g_assert_error (error, GPU_ERROR, GPU_ERROR_INVALID);
+    g_clear_error (&error);
+  }
+
+  GpuImage *live = rig_acquire (rig, &rig->spec, rig->stream[0]);
+  /* What drivers say to such sizes is not ours to test. */
+  for (unsigned kind = 0; kind < GPU_N_MEMORY_KINDS && !test_is_cuda (); kind++)
+    for (unsigned i = 0; i < 3; i++) {
+      spec = rig->spec;
+      spec.size = SIZE_MAX - i * 4096;
+      g_assert_null (
+          gpu_image_acquire (rig->device, &spec, (GpuMemoryKind)kind, rig->stream[0], GPU_ACQUIRE_DEFAULT, &error));
+      g_assert_error (error, GPU_ERROR, GPU_ERROR_OUT_OF_MEMORY);
+      g_clear_error (&error);
+    }
+  GpuCacheStats stats = rig_stats (rig);
+  g_assert_cmpuint (rig_bytes (&stats), ==, gpu_image_capacity (live));
+  g_assert_cmpuint (stats.peak_bytes, ==, gpu_image_capacity (live));
+  g_assert_false (gpu_device_is_lost (rig->device));
+  gpu_image_unref (live);
+  rig_finish (rig);
+}
+
+/* A stream goes while its work is pending and its memory live: both stay good, and so does the stream's record. */
+static void
+test_stream_destroyed_in_use (Rig *rig, const void *data)
+{
+  GError *error = NULL;
+  GpuStream *stream = rig_new_stream (rig, true);
+  GpuImage *image = rig_acquire (rig, &rig->spec, stream);
+  GpuGate *gate = gpu_gate_new (rig->device, &error);
+  g_assert_no_error (error);
+  g_assert_true (gpu_gate_hold (gate, stream, &error));
+  rig_fill (stream, image, 0x42);
+  gpu_stream_unref (stream);
+  g_assert_cmpuint (rig_stats (rig).live, ==, 1);
+  GpuImage *copy = rig_acquire (rig, &rig->spec, rig->stream[1]);
+  rig_copy (rig->stream[1], image, copy);
+  gpu_image_unref (image);
+  g_assert_cmpuint (rig_stats (rig).pending, ==, 1);
+  gpu_gate_free (gate);
+  rig_expect_bytes (rig, copy, 0x42);
+  gpu_image_unref (copy);
+  rig_finish (rig);
+}
+
 static bool
 refuse_halfway (GpuDevice *device, void *native, void *data, GError **error)
 {
@@ -232,6 +288,8 @@ main (int argc, char **argv)
   g_test_add_func ("/misuse/memory-outlives-everything", test_memory_outlives_everything);
   RIG_TEST ("/misuse/other-device", test_other_device);
   RIG_TEST ("/misuse/specs", test_specs);
+  RIG_TEST ("/misuse/sizes", test_sizes);
+  RIG_TEST ("/misuse/stream-destroyed-in-use", test_stream_destroyed_in_use);
   RIG_TEST ("/order/rule-21/refused-halfway", test_refused_halfway);
   RIG_TEST ("/cache/rule-2/export", test_export);
   return g_test_run ();

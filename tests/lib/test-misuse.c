@@ -252,6 +252,19 @@ test_refused_halfway (Rig *rig, const void *data)
   rig_finish (rig);
 }
 
+static bool
+copy_unknown (GpuDevice *device, void *native, void *data, GError **error)
+{
+  GpuImage *const *image = data;
+  const GpuCopy copy = {.dst = gpu_image_data (image[1]),
+                        .dst_stride = 1,
+                        .src = gpu_image_data (image[0]),
+                        .src_stride = 1,
+                        .row_bytes = gpu_image_spec (image[0])->size,
+                        .rows = 1};
+  return gpu_device_copy (device, &copy, GPU_COPY_DEVICE, native, error);
+}
+
 /* Rule 2: an export ends with the streams that its user names, or with a wait on the host. */
 static void
 test_export (Rig *rig, const void *data)
@@ -259,16 +272,20 @@ test_export (Rig *rig, const void *data)
   GError *error = NULL;
   GpuImage *image = rig_filled (rig, &rig->spec, rig->stream[0], 0x11);
   GpuImage *copy = rig_filled (rig, &rig->spec, rig->stream[0], 0);
+  GpuImage *both[2] = {image, copy};
   void *address = gpu_image_data (image);
   gpu_image_ref (image); /* the export's */
   rig_close (rig, 1);
-  rig_copy (rig->stream[1], image, copy); /* stands for work that only the user knows of */
+  g_assert_cmpuint (gpu_stream_submit (rig->stream[1], copy_unknown, both, &error), >, 0); /* only its user knows */
   gpu_image_unref (image);
   g_assert_true (gpu_image_end_export (image, &rig->stream[1], 1, GPU_ACCESS_READ, &error));
   g_assert_no_error (error);
+  g_assert_cmpuint (rig_stats (rig).pending, ==, 1);
   GpuImage *next = rig_acquire (rig, &rig->spec, rig->stream[0]);
   g_assert_true (gpu_image_data (next) != address);
+  rig_fill (rig->stream[0], next, 0x22);
   rig_open (rig, 1);
+  rig_sync (rig->stream[1]);
   rig_expect_bytes (rig, copy, 0x11);
 
   uint64_t waits = rig_stats (rig).host_waits;

@@ -71,6 +71,23 @@ test_strides (Rig *rig, const void *data)
   RIG_EXPECT (rig, .fit = 1);
   g_assert_cmpuint (gpu_image_spec (image)->stride[0], ==, rig->spec.stride[0]);
   gpu_image_unref (image);
+
+  /* So are offsets; and size alone says nothing. */
+  GpuImageSpec loose[3];
+  for (unsigned k = 0; k < 3; k++) {
+    loose[k] = rig->other;
+    loose[k].size = 4 * rig->other.size;
+  }
+  loose[1].stride[0] *= 2;
+  loose[2].offset[0] = 4096;
+  rig_make_idle (rig, &loose[0], rig->stream[0], 1, NULL);
+  for (unsigned k = 1; k <= 3; k++) {
+    image = rig_acquire (rig, &loose[k % 3], rig->stream[0]);
+    RIG_EXPECT (rig, .fit = 1);
+    g_assert_true (gpu_image_spec_equal (gpu_image_spec (image), &loose[k % 3]));
+    gpu_image_unref (image);
+    rig_sync (rig->stream[0]);
+  }
 }
 
 /* Rule 4: an exact match is preferred to one that merely fits, even when that is more recent. */

@@ -72,7 +72,7 @@ test_strides (Rig *rig, const void *data)
   g_assert_cmpuint (gpu_image_spec (image)->stride[0], ==, rig->spec.stride[0]);
   gpu_image_unref (image);
 
-  /* So are offsets; and size alone says nothing. */
+  /* So are offsets, and the size. */
   GpuImageSpec loose[3];
   for (unsigned k = 0; k < 3; k++) {
     loose[k] = rig->other;
@@ -88,6 +88,12 @@ test_strides (Rig *rig, const void *data)
     gpu_image_unref (image);
     rig_sync (rig->stream[0]);
   }
+  loose[0].size += 4096;
+  image = rig_acquire (rig, &loose[0], rig->stream[0]);
+  RIG_EXPECT (rig, .misses = 1);
+  g_assert_cmpuint (gpu_image_capacity (image), >=, loose[0].size);
+  gpu_image_unref (image);
+  rig_sync (rig->stream[0]);
 }
 
 /* Rule 4: an exact match is preferred to one that merely fits, even when that is more recent. */

@@ -296,6 +296,21 @@ test_larger_than_limit (Rig *rig, const void *data)
   gpu_image_unref (rig_acquire (rig, &large, rig->stream[0]));
   RIG_EXPECT (rig, .misses = 1);
   rig_sync (rig->stream[0]);
+
+  /* Both become complete at once; the smaller one is older, and would have to go first if the other one stayed. */
+  GpuImage *image[2] = {rig_acquire (rig, &rig->other, rig->stream[0]), rig_acquire (rig, &large, rig->stream[0])};
+  rig_close (rig, 0);
+  for (unsigned i = 0; i < 2; i++)
+    rig_fill (rig->stream[0], image[i], 1);
+  for (unsigned i = 0; i < 2; i++)
+    gpu_image_unref (image[i]);
+  g_assert_cmpuint (rig_stats (rig).pending, ==, 2);
+  rig->last[0] = rig_stats (rig);
+  rig_finish (rig);
+  RIG_EXPECT (rig, .evictions = 0);
+  stats = rig_stats (rig);
+  g_assert_cmpuint (stats.idle, ==, 1);
+  g_assert_cmpuint (stats.idle_bytes, ==, capacity);
 }
 
 /* Rule 9: an allocation that fails leaves the count as it was. */
@@ -316,7 +331,13 @@ test_failed_is_not_counted (Rig *rig, const void *data)
   g_assert_cmpuint (stats.live + stats.pending + stats.idle, ==, 0);
   g_assert_cmpuint (stats.peak_bytes, ==, 0);
   g_assert_false (gpu_device_is_lost (rig->device));
-  gpu_image_unref (rig_acquire (rig, &rig->spec, rig->stream[0]));
+
+  /* Nor is there less room than before. */
+  rig_limit (rig, 2 * rig->spec.size);
+  rig_make_idle (rig, &rig->spec, rig->stream[0], 1, NULL);
+  gpu_image_unref (rig_acquire (rig, &rig->other, rig->stream[0]));
+  RIG_EXPECT (rig, .misses = 1);
+  rig_sync (rig->stream[0]);
 }
 
 /* Which of four formats have an idle entry left: a bit for each. Takes and gives back each, so it ends a test. */

@@ -101,12 +101,24 @@ typedef struct GpuEventPool GpuEventPool;
 /** Embedded at the start of each device's own struct, which gpu_device_init() completes. */
 struct GpuDevice {
   const GpuDeviceFuncs *funcs;
-  atomic_uint refs;
   char *name;
   char *description;
   bool is_host;
   unsigned fork_generation; /* of the process that opened it */
   atomic_bool lost;
+  atomic_bool failing; /* whether any of fail_skip and fail_count is not zero */
+
+  /* What the layers above hang on the device; each is made on first use by gpu_device_init() and owned by it. */
+  GpuEventPool *events;
+  GpuCache *cache;
+  const GpuStreamHooks *stream_hooks; /* the cache's; see stream-priv.h */
+  GpuStream *internal;                /* stands in where no consumer stream is given */
+  void *idle_stream;                  /* native; has no work: idle memory is freed on it */
+
+  /* Every thread reads what is above, and some write what is below: it lies on other cache lines. */
+  char apart[GPU_CACHE_LINES];
+  atomic_uint refs;
+  pthread_mutex_t idle_lock;
 
   /* The first error that made the device lost; its text ends every later one. */
   pthread_mutex_t lock;
@@ -115,20 +127,11 @@ struct GpuDevice {
   /* Failure injection and counts, by GpuCall. */
   atomic_uint fail_skip[GPU_N_CALLS];
   atomic_uint fail_count[GPU_N_CALLS];
-  atomic_bool failing; /* whether any of the above is not zero: the one thing that is looked at otherwise */
   atomic_uint_least64_t calls[GPU_N_CALLS];
 
   /* How often the host waited for the device: at all, and because it ran ahead (rules 6, 27). */
   atomic_uint_least64_t host_waits;
   atomic_uint_least64_t throttle_waits;
-
-  /* What the layers above hang on the device; each is made on first use by gpu_device_init() and owned by it. */
-  GpuEventPool *events;
-  GpuCache *cache;
-  const GpuStreamHooks *stream_hooks; /* the cache's; see stream-priv.h */
-  GpuStream *internal;                /* stands in where no consumer stream is given */
-  void *idle_stream;                  /* native; has no work: idle memory is freed on it */
-  pthread_mutex_t idle_lock;
 };
 
 /** Counts the forks between this process and the one that opened its first device: equal numbers, same process. */

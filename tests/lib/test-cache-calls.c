@@ -142,6 +142,37 @@ test_questions_take_turns (Rig *rig, const void *data)
   crowd_clear (&crowd);
 }
 
+static void
+leave_pending (void *data)
+{
+  Rig *rig = data;
+  GpuImage *image = rig_acquire (rig, &rig->other, rig->stream[1]);
+
+  rig_close (rig, 1);
+  rig_fill (rig->stream[1], image, 1);
+  gpu_image_unref (image);
+}
+
+/* Rule 11: a thread that does nothing any more does not retire: whoever does something looks at its scope, too. */
+static void
+test_idle_threads (Rig *rig, const void *data)
+{
+  RigThread *thread = rig_thread_new ();
+  GpuImage *busy = rig_acquire (rig, &rig->spec, rig->stream[0]);
+
+  rig_thread_do (thread, leave_pending, rig);
+  rig_limit (rig, 1);
+  uint64_t frees = gpu_device_calls (rig->device, GPU_CALL_FREE);
+  rig_open (rig, 1);
+  complete_unseen (rig);
+  for (unsigned i = 0; i < 3; i++)
+    rig_fill (rig->stream[0], busy, 1);
+  g_assert_cmpuint (gpu_device_calls (rig->device, GPU_CALL_FREE) - frees, ==, 1);
+  gpu_image_unref (busy);
+  rig_thread_end (thread);
+  rig_finish (rig);
+}
+
 /* Rule 11: what was used first is complete first, in whatever order it was released. */
 static void
 test_released_in_any_order (Rig *rig, const void *data)
@@ -387,6 +418,7 @@ main (int argc, char **argv)
   RIG_TEST ("/calls/rule-10/trims-after-refusal", test_trims_after_refusal);
   RIG_TEST ("/calls/rule-11/bounded-questions", test_bounded_questions);
   RIG_TEST ("/calls/rule-11/questions-take-turns", test_questions_take_turns);
+  RIG_TEST ("/calls/rule-11/idle-threads", test_idle_threads);
   RIG_TEST ("/calls/rule-11/released-in-any-order", test_released_in_any_order);
   RIG_TEST ("/calls/rule-11/full-sweep", test_full_sweep);
   RIG_TEST ("/calls/rule-13/searches-again", test_refused_searches_again);

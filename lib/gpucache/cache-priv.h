@@ -187,6 +187,7 @@ struct GpuShelf {
   unsigned hash;
   uint64_t n_bound;
   GpuList idle, pending; /* by release, the newest last */
+  GpuLink *recent_idle;  /* in the idle list: what was entered last, or something near it */
   GpuSlot *recent_slot;
 };
 

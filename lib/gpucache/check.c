@@ -75,6 +75,17 @@ check_slots (GpuScope *scope, Found *found)
 }
 
 static void
+check_shelf_list (const GpuList *list, GpuEntryState state, Found *found)
+{
+  uint64_t stamp = 0;
+  for (const GpuLink *link = list->first; link; link = link->next, found->in_shelves++) {
+    const GpuAllocation *entry = gpu_container (link, GpuAllocation, by_shelf);
+    CHECK (entry->state == state && entry->stamp >= stamp);
+    stamp = entry->stamp;
+  }
+}
+
+static void
 check_shelves (GpuScope *scope, Found *found)
 {
   GHashTableIter iter;
@@ -86,10 +97,8 @@ check_shelves (GpuScope *scope, Found *found)
     recent_found |= shelf == scope->recent_shelf;
     check_list (&shelf->idle);
     check_list (&shelf->pending);
-    for (const GpuLink *link = shelf->idle.first; link; link = link->next, found->in_shelves++)
-      CHECK (gpu_container (link, GpuAllocation, by_shelf)->state == GPU_ENTRY_IDLE);
-    for (const GpuLink *link = shelf->pending.first; link; link = link->next, found->in_shelves++)
-      CHECK (gpu_container (link, GpuAllocation, by_shelf)->state == GPU_ENTRY_PENDING);
+    check_shelf_list (&shelf->idle, GPU_ENTRY_IDLE, found);
+    check_shelf_list (&shelf->pending, GPU_ENTRY_PENDING, found);
     CHECK (shelf->n_bound > 0);
     CHECK (!shelf->recent_slot || g_hash_table_contains (scope->slots, shelf->recent_slot));
     found->bound += shelf->n_bound;

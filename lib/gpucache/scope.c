@@ -122,10 +122,16 @@ enter_slot_list (GpuAllocation *allocation)
   gpu_list_insert_after (list, after, &allocation->by_slot);
 }
 
+/* @hint: (nullable): where to look first if it is not the end; an entry of the list. */
 static void
-enter_shelf_list (GpuList *list, GpuAllocation *allocation)
+enter_shelf_list (GpuList *list, GpuLink *hint, GpuAllocation *allocation)
 {
   GpuLink *after = list->last;
+  if (after && hint && gpu_container (after, GpuAllocation, by_shelf)->stamp > allocation->stamp) {
+    after = hint;
+    while (after->next && gpu_container (after->next, GpuAllocation, by_shelf)->stamp < allocation->stamp)
+      after = after->next;
+  }
   while (after && gpu_container (after, GpuAllocation, by_shelf)->stamp > allocation->stamp)
     after = after->previous;
   gpu_list_insert_after (list, after, &allocation->by_shelf);
@@ -170,7 +176,7 @@ file_pending (GpuScope *scope, GpuAllocation *allocation)
   if (allocation->leaving)
     atomic_fetch_add_explicit (&((GpuCache *)scope->cache)->n_leaving, 1, memory_order_relaxed);
   count (scope, allocation, GPU_ENTRY_PENDING, +1);
-  enter_shelf_list (&allocation->shelf->pending, allocation);
+  enter_shelf_list (&allocation->shelf->pending, NULL, allocation);
   enter_lane (scope, allocation);
 }
 
@@ -195,7 +201,9 @@ file_idle (GpuScope *scope, GpuAllocation *allocation)
 {
   allocation->state = GPU_ENTRY_IDLE;
   count (scope, allocation, GPU_ENTRY_IDLE, +1);
-  enter_shelf_list (&allocation->shelf->idle, allocation);
+  /* What retires from one stream comes in order of release, though it may belong in the middle. */
+  enter_shelf_list (&allocation->shelf->idle, allocation->shelf->recent_idle, allocation);
+  allocation->shelf->recent_idle = &allocation->by_shelf;
   allocation->by_fit = (GpuFitNode){.match = match_of (allocation->kind, allocation->image.spec.format),
                                     .capacity = allocation->capacity,
                                     .stamp = allocation->stamp};
@@ -207,6 +215,8 @@ static void
 unfile_idle (GpuScope *scope, GpuAllocation *allocation)
 {
   count (scope, allocation, GPU_ENTRY_IDLE, -1);
+  if (allocation->shelf->recent_idle == &allocation->by_shelf)
+    allocation->shelf->recent_idle = allocation->by_shelf.previous;
   gpu_list_remove (&allocation->shelf->idle, &allocation->by_shelf);
   gpu_tree_remove (&scope->fit, &allocation->by_fit.node);
   gpu_tree_remove (&scope->age[gpu_memory_kind_account (allocation->kind)], &allocation->by_age);

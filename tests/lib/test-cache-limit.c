@@ -587,10 +587,10 @@ test_clear_waits (Rig *rig, const void *data)
   rig_close (rig, 0);
   rig_fill (rig->stream[0], image, 1);
   gpu_image_unref (image);
-  uint64_t host_waits = rig_stats (rig).host_waits;
+  uint64_t host_waits = rig_stats (rig).host_waits, waits = gpu_device_calls (rig->device, GPU_CALL_EVENT_WAIT);
   pthread_create (&thread, NULL, clear_all, &clearing);
-  /* If it did not wait, this would most likely see it. */
-  g_usleep (20000);
+  while (gpu_device_calls (rig->device, GPU_CALL_EVENT_WAIT) == waits && rig_counter_get (&clearing.done) == 0)
+    g_usleep (1000);
   g_assert_cmpuint (rig_counter_get (&clearing.done), ==, 0);
   rig_open (rig, 0);
   pthread_join (thread, NULL);

@@ -228,6 +228,34 @@ test_thread_leaves_live (Rig *rig, const void *data)
   rig_finish (rig);
 }
 
+static void
+keep_and_clear (void *data)
+{
+  Visit *v = data;
+  GError *error = NULL;
+
+  visit (v);
+  g_assert_true (gpu_cache_clear (v->rig->device, GPU_CACHE_LOCAL, &error));
+  g_assert_no_error (error);
+}
+
+/* Rules 12 and 15: what was live when its scope was cleared is freed, also if the scope has ended since. */
+static void
+test_thread_leaves_cleared (Rig *rig, const void *data)
+{
+  Visit cleared = {.rig = rig, .stream = rig->stream[0], .keep = true};
+
+  rig_in_thread (keep_and_clear, &cleared);
+  GpuCacheStats stats = rig_stats (rig);
+  g_assert_cmpuint (stats.detached_bytes, ==, gpu_image_capacity (cleared.kept));
+  g_assert_cmpuint (rig_bytes (&stats), ==, 0);
+  gpu_image_unref (cleared.kept);
+  rig_sync (rig->stream[0]);
+  stats = rig_stats (rig);
+  g_assert_cmpuint (stats.detached_bytes, ==, 0);
+  g_assert_cmpuint (stats.live + stats.pending + stats.idle, ==, 0);
+}
+
 /* Rule 15: the end of a stream is the end of its scope; its idle and live memory serves the next stream. */
 static void
 test_stream_ends (Rig *rig, const void *data)
@@ -496,6 +524,7 @@ main (int argc, char **argv)
   RIG_TEST ("/cache/rule-15/shared-pending-goes", test_shared_pending_goes);
   RIG_TEST ("/cache/rule-15/shared-limit", test_shared_limit);
   RIG_TEST ("/cache/rule-15/thread-leaves-live", test_thread_leaves_live);
+  RIG_TEST ("/cache/rule-12/thread-leaves-cleared", test_thread_leaves_cleared);
   RIG_TEST ("/cache/rule-15/stream-ends", test_stream_ends);
   RIG_TEST ("/cache/rule-15/stream-ends-pending", test_stream_ends_pending);
   RIG_TEST ("/cache/rule-15/late-release", test_late_release);

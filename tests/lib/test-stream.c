@@ -441,6 +441,24 @@ begin_frame (void *data)
   return NULL;
 }
 
+/* Begins a frame on another thread, and returns when that waits for the device. */
+static pthread_t
+begin_frame_that_waits (Rig *rig, Throttled *throttled)
+{
+  uint64_t before = gpu_device_calls (rig->device, GPU_CALL_EVENT_WAIT);
+  unsigned done = rig_counter_get (&throttled->done);
+  pthread_t thread;
+
+  g_assert_cmpint (pthread_create (&thread, NULL, begin_frame, throttled), ==, 0);
+  for (unsigned i = 0; gpu_device_calls (rig->device, GPU_CALL_EVENT_WAIT) == before; i++) {
+    g_assert_cmpuint (i, <, 60000);
+    g_assert_cmpuint (rig_counter_get (&throttled->done), ==, done);
+    g_usleep (1000);
+  }
+  g_assert_cmpuint (rig_counter_get (&throttled->done), ==, done);
+  return thread;
+}
+
 static void
 one_frame (GpuThrottle *throttle, GpuStream *stream)
 {
@@ -457,7 +475,6 @@ static void
 test_throttle (Rig *rig, const void *data)
 {
   Throttled throttled = {.throttle = gpu_throttle_new (3)};
-  pthread_t thread;
 
   rig_counter_init (&throttled.done);
   one_frame (throttled.throttle, rig->stream[1]);
@@ -471,9 +488,7 @@ test_throttle (Rig *rig, const void *data)
   g_assert_cmpuint (waits, <=, 1);
   g_assert_cmpuint (rig_stats (rig).host_waits, ==, 0);
 
-  pthread_create (&thread, NULL, begin_frame, &throttled);
-  g_usleep (20000);
-  g_assert_cmpuint (rig_counter_get (&throttled.done), ==, 0);
+  pthread_t thread = begin_frame_that_waits (rig, &throttled);
   rig_open (rig, 0);
   pthread_join (thread, NULL);
   g_assert_cmpuint (rig_stats (rig).throttle_waits, ==, waits + 1);
@@ -504,7 +519,6 @@ static void
 test_throttle_new_depth (Rig *rig, const void *data)
 {
   Throttled throttled = {.throttle = gpu_throttle_new (3)};
-  pthread_t thread;
   GError *error = NULL;
 
   rig_counter_init (&throttled.done);
@@ -515,9 +529,7 @@ test_throttle_new_depth (Rig *rig, const void *data)
 
   /* Fewer: the second last frame is the one to wait for, and not the third last, which comes earlier in the ring. */
   gpu_throttle_set_depth (throttled.throttle, 2);
-  pthread_create (&thread, NULL, begin_frame, &throttled);
-  g_usleep (20000);
-  g_assert_cmpuint (rig_counter_get (&throttled.done), ==, 0);
+  pthread_t thread = begin_frame_that_waits (rig, &throttled);
   rig_open (rig, 1);
   pthread_join (thread, NULL);
   g_assert_true (gpu_throttle_end (throttled.throttle, rig->stream[3], &error));
@@ -528,9 +540,7 @@ test_throttle_new_depth (Rig *rig, const void *data)
   one_frame (throttled.throttle, rig->stream[3]);
   one_frame (throttled.throttle, rig->stream[3]);
   g_assert_cmpuint (rig_stats (rig).throttle_waits, ==, waits);
-  pthread_create (&thread, NULL, begin_frame, &throttled);
-  g_usleep (20000);
-  g_assert_cmpuint (rig_counter_get (&throttled.done), ==, 1);
+  thread = begin_frame_that_waits (rig, &throttled);
   rig_open (rig, 2);
   pthread_join (thread, NULL);
   g_assert_cmpuint (rig_stats (rig).throttle_waits, ==, waits + 1);

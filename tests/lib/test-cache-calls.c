@@ -233,6 +233,47 @@ test_released_in_any_order (Rig *rig, const void *data)
   g_assert_cmpuint (rig_stats (rig).idle, ==, n);
 }
 
+/* Rules 4 and 11: what retires late has its place by its release, also beside what was evicted meanwhile. */
+static void
+test_retires_among_newer (Rig *rig, const void *data)
+{
+  GError *error = NULL;
+  GpuImage *image[4];
+  void *address[4];
+  GpuPoint first = {0};
+
+  rig_close (rig, 0);
+  for (unsigned i = 0; i < 4; i++) {
+    image[i] = rig_acquire (rig, &rig->spec, rig->stream[i / 2]);
+    address[i] = gpu_image_data (image[i]);
+  }
+  rig_fill (rig->stream[0], image[0], 1);
+  g_assert_true (gpu_point_mark (&first, rig->stream[0], &error));
+  GpuGate *second = gpu_gate_new (rig->device, &error);
+  g_assert_true (gpu_gate_hold (second, rig->stream[0], &error));
+  rig_fill (rig->stream[0], image[1], 1);
+  for (unsigned i = 0; i < 4; i++)
+    gpu_image_unref (image[i]);
+
+  rig_sync (rig->stream[1]);
+  g_assert_cmpuint (rig_stats (rig).idle, ==, 2);
+  rig_open (rig, 0);
+  g_assert_true (gpu_point_wait (&first, &error));
+  gpu_point_clear (&first);
+  g_assert_cmpuint (rig_stats (rig).idle, ==, 3);
+  rig_limit (rig, 3 * rig->spec.size);
+  g_assert_cmpuint (rig_stats (rig).idle, ==, 2); /* without the oldest, which had retired last */
+  gpu_gate_free (second);
+  rig_sync (rig->stream[0]);
+  g_assert_cmpuint (rig_stats (rig).idle, ==, 3);
+  for (unsigned i = 3; i >= 1; i--) {
+    image[i] = rig_acquire (rig, &rig->spec, NULL);
+    g_assert_true (gpu_image_data (image[i]) == address[i]);
+  }
+  for (unsigned i = 1; i < 4; i++)
+    gpu_image_unref (image[i]);
+}
+
 /* Rule 11: under pressure everything is looked at, so that no limit is exceeded while complete memory lies around. */
 static void
 test_full_sweep (Rig *rig, const void *data)
@@ -448,6 +489,7 @@ main (int argc, char **argv)
   RIG_TEST ("/calls/rule-11/idle-threads", test_idle_threads);
   RIG_TEST ("/calls/rule-12/cleared-retires", test_cleared_retires);
   RIG_TEST ("/calls/rule-11/released-in-any-order", test_released_in_any_order);
+  RIG_TEST ("/calls/rule-11/retires-among-newer", test_retires_among_newer);
   RIG_TEST ("/calls/rule-11/full-sweep", test_full_sweep);
   RIG_TEST ("/calls/rule-13/searches-again", test_refused_searches_again);
   RIG_TEST ("/calls/rule-13/one-at-a-time", test_one_refusal_at_a_time);

@@ -72,19 +72,26 @@ test_strides (Rig *rig, const void *data)
   g_assert_cmpuint (gpu_image_spec (image)->stride[0], ==, rig->spec.stride[0]);
   gpu_image_unref (image);
 
-  /* So are offsets, and the size. */
-  GpuImageSpec loose[3];
-  for (unsigned k = 0; k < 3; k++) {
+  /* So are offsets, width, height and size, each for itself. */
+  GpuImageSpec loose[5];
+  const unsigned n = G_N_ELEMENTS (loose);
+  for (unsigned k = 0; k < n; k++) {
     loose[k] = rig->other;
     loose[k].size = 4 * rig->other.size;
   }
   loose[1].stride[0] *= 2;
   loose[2].offset[0] = 4096;
+  loose[3].width /= 2;
+  loose[4].height /= 2;
   rig_make_idle (rig, &loose[0], rig->stream[0], 1, NULL);
-  for (unsigned k = 1; k <= 3; k++) {
-    image = rig_acquire (rig, &loose[k % 3], rig->stream[0]);
+  for (unsigned k = 1; k <= n; k++) {
+    image = rig_acquire (rig, &loose[k % n], rig->stream[0]);
     RIG_EXPECT (rig, .fit = 1);
-    g_assert_true (gpu_image_spec_equal (gpu_image_spec (image), &loose[k % 3]));
+    const GpuImageSpec *spec = gpu_image_spec (image);
+    g_assert_cmpuint (spec->width, ==, loose[k % n].width);
+    g_assert_cmpuint (spec->height, ==, loose[k % n].height);
+    g_assert_cmpuint (spec->stride[0], ==, loose[k % n].stride[0]);
+    g_assert_cmpuint (spec->offset[0], ==, loose[k % n].offset[0]);
     gpu_image_unref (image);
     rig_sync (rig->stream[0]);
   }

@@ -5,6 +5,8 @@
 #include "common.h"
 #include "rig.h"
 
+#include <gpucache/cache-priv.h>
+
 #include <string.h>
 
 /* What a thread takes on a stream and gives back, and where it lay. */
@@ -337,6 +339,7 @@ typedef struct {
   GpuImage *image;
   void *address;
   unsigned rounds;
+  unsigned scopes, scopes_after;
 } Late;
 
 /* Destructors run in rounds while there are values; in the second, the cache's own has run. */
@@ -345,10 +348,17 @@ release_late (void *data)
 {
   Late *late = data;
 
-  if (late->rounds++ < 2)
+  if (late->rounds++ < 2) {
     pthread_setspecific (late_key, late);
-  else
-    gpu_image_unref (late->image);
+    return;
+  }
+  gpu_image_unref (late->image);
+
+  /* The query moves what the thread left; what is done after that makes no scope. */
+  rig_stats (late->rig);
+  late->scopes = late->rig->device->cache->scopes->len;
+  gpu_image_unref (rig_acquire (late->rig, &late->rig->other, late->rig->stream[2]));
+  late->scopes_after = late->rig->device->cache->scopes->len;
 }
 
 static void
@@ -362,7 +372,7 @@ acquire_for_late (void *data)
   pthread_setspecific (late_key, late);
 }
 
-/* Rule 15: a release on a thread whose scope has ended uses the shared index. */
+/* Rule 15: a release on a thread whose scope has ended uses the shared index, and no new scope is made there. */
 static void
 test_late_release (Rig *rig, const void *data)
 {
@@ -372,10 +382,11 @@ test_late_release (Rig *rig, const void *data)
   rig_in_thread (acquire_for_late, &late);
   pthread_key_delete (late_key);
   g_assert_cmpuint (late.rounds, ==, 3);
+  g_assert_cmpuint (late.scopes_after, ==, late.scopes);
   g_assert_cmpuint (rig_stats (rig).live, ==, 0);
   GpuImage *image = rig_acquire (rig, &rig->spec, rig->stream[1]);
   g_assert_true (gpu_image_data (image) == late.address);
-  RIG_EXPECT (rig, .misses = 1, .exact = 1);
+  RIG_EXPECT (rig, .misses = 2, .exact = 1);
   gpu_image_unref (image);
 }
 

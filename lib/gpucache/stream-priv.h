@@ -117,6 +117,13 @@ GpuStatus gpu_point_query (const GpuPoint *point, GError **error);
 /** Has the device call @func once the work of @stream so far is complete (see GpuDeviceFuncs.host_call). */
 bool gpu_stream_call (GpuStream *stream, void (*func) (void *data), void *data, GError **error);
 
+/**
+ * Like gpu_point_mark(), but records no event if one was recorded at or after @last, an earlier point. Of points marked
+ * so, each with the one before as @last, every other one needs an event of its own at most, and none where others who
+ * use the stream record some.
+ */
+bool gpu_point_mark_since (GpuPoint *point, GpuStream *stream, const GpuPoint *last, GError **error);
+
 /** gpu_point_wait() whose wait counts as a throttle wait. */
 bool gpu_point_wait_throttled (const GpuPoint *point, GError **error);
 

@@ -4,6 +4,10 @@
  */
 #include "stream-priv.h"
 
+/* From this depth on an event may stand for the frame before its own, too: one frame less is in flight then. All
+ * elements of a chain on one stream together record about one event a frame. */
+#define SHARED_DEPTH 4
+
 struct GpuThrottle {
   unsigned depth;
   unsigned next; /* where the frame after this one goes; also the one that must be complete by then */
@@ -65,6 +69,8 @@ bool
 gpu_throttle_end (GpuThrottle *throttle, GpuStream *stream, GError **error)
 {
   GpuPoint *point = &throttle->point[throttle->next];
+  const GpuPoint *last = &throttle->point[(throttle->next + throttle->depth - 1) % throttle->depth];
   throttle->next = (throttle->next + 1) % throttle->depth;
-  return gpu_point_mark (point, stream, error);
+  return throttle->depth < SHARED_DEPTH ? gpu_point_mark (point, stream, error)
+                                        : gpu_point_mark_since (point, stream, last, error);
 }

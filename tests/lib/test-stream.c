@@ -514,6 +514,46 @@ test_throttle (Rig *rig, const void *data)
   gpu_throttle_free (throttled.throttle);
 }
 
+/* Rules 22 and 27: the elements of a chain share events, about one a frame, and still wait for no later frame than that
+ * after the n-th last. */
+static void
+test_throttle_events (Rig *rig, const void *data)
+{
+  enum { ELEMENTS = 3, DEPTH = 4, FRAMES = 30 };
+  Throttled element[ELEMENTS];
+
+  for (unsigned i = 0; i < ELEMENTS; i++) {
+    element[i].throttle = gpu_throttle_new (DEPTH);
+    rig_counter_init (&element[i].done);
+  }
+  uint64_t before = gpu_device_calls (rig->device, GPU_CALL_EVENT_RECORD);
+  for (unsigned frame = 0; frame < FRAMES; frame++)
+    for (unsigned i = 0; i < ELEMENTS; i++)
+      one_frame (element[i].throttle, rig->stream[0]);
+  g_assert_cmpuint (gpu_device_calls (rig->device, GPU_CALL_EVENT_RECORD) - before, <=, FRAMES + 1);
+  rig_sync (rig->stream[0]);
+
+  /* Each frame lies behind a gate of its own: what the first element waits for is over when the second gate opens. */
+  GpuGate *gate[DEPTH];
+  GError *error = NULL;
+  for (unsigned frame = 0; frame < DEPTH; frame++) {
+    gate[frame] = gpu_gate_new (rig->device, &error);
+    g_assert_true (gpu_gate_hold (gate[frame], rig->stream[0], &error));
+    for (unsigned i = 0; i < ELEMENTS; i++)
+      one_frame (element[i].throttle, rig->stream[0]);
+  }
+  pthread_t thread = begin_frame_that_waits (rig, &element[0]);
+  gpu_gate_open (gate[0]);
+  gpu_gate_open (gate[1]);
+  pthread_join (thread, NULL);
+  for (unsigned frame = 0; frame < DEPTH; frame++) {
+    gpu_gate_open (gate[frame]);
+    gpu_gate_free (gate[frame]);
+  }
+  for (unsigned i = 0; i < ELEMENTS; i++)
+    gpu_throttle_free (element[i].throttle);
+}
+
 /* Rule 27: a depth that is changed in use counts from the next frame on: the latest frames stay in flight. */
 static void
 test_throttle_new_depth (Rig *rig, const void *data)
@@ -587,6 +627,7 @@ main (int argc, char **argv)
   g_test_add_data_func ("/stream/rule-24/host-wait", GUINT_TO_POINTER (GPU_CALL_EVENT_WAIT), test_fail_closed);
   RIG_TEST ("/stream/rule-27/throttle", test_throttle);
   RIG_TEST ("/stream/rule-27/new-depth", test_throttle_new_depth);
+  RIG_TEST ("/stream/rule-27/events", test_throttle_events);
   RIG_TEST ("/stream/rule-27/outlives-streams", test_throttle_outlives_streams);
   return g_test_run ();
 }

@@ -9,6 +9,7 @@
 #include "fake-cuda.h"
 
 #include <gpucache/device-priv.h>
+#include <gpucache/gpucache.h>
 
 #include <dlfcn.h>
 #include <string.h>
@@ -515,6 +516,58 @@ test_after_fork (void)
   g_assert_cmpint (status, ==, 0);
 }
 
+/* Rules 22 and 23: one handle is one stream while it is wrapped, and another one afterwards; the per-thread default
+ * stream, which is none, is refused; and what may have been submitted to a wrapped stream by others is marked by an
+ * event at each access. */
+static void
+test_wrapped_streams (void)
+{
+  GpuDevice *device = open_device (0);
+  g_autoptr (GError) error = NULL;
+  void *native[2];
+
+  for (unsigned i = 0; i < 2; i++)
+    g_assert_true (gpu_device_stream_create (device, &native[i], &error));
+  GpuStream *stream = gpu_stream_wrap_cuda (device, native[0], &error);
+  g_assert_no_error (error);
+  GpuStream *again = gpu_stream_wrap_cuda (device, native[0], &error);
+  g_assert_true (again == stream);
+  GpuStream *other = gpu_stream_wrap_cuda (device, native[1], &error);
+  g_assert_true (other != stream);
+  g_assert_cmpuint (gpu_stream_id (other), !=, gpu_stream_id (stream));
+  GpuStream *null = gpu_stream_wrap_cuda (device, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_null (gpu_stream_cuda_stream (null));
+  g_assert_null (gpu_stream_wrap_cuda (device, (void *)CU_STREAM_PER_THREAD, &error));
+  g_assert_error (error, GPU_ERROR, GPU_ERROR_INVALID);
+  g_clear_error (&error);
+
+  GpuImageSpec spec;
+  g_assert_true (gpu_image_spec_init (&spec, GPU_FORMAT_RGBA, 64, 64, 0, &error));
+  GpuImage *image = gpu_image_acquire (device, &spec, GPU_MEMORY_STREAM_ORDERED, stream, GPU_ACQUIRE_DEFAULT, &error);
+  g_assert_no_error (error);
+  for (unsigned i = 0; i < 2; i++) {
+    uint64_t records = gpu_device_calls (device, GPU_CALL_EVENT_RECORD);
+    g_assert_true (gpu_image_end_access (image, stream, GPU_ACCESS_WRITE, &error));
+    g_assert_cmpuint (gpu_device_calls (device, GPU_CALL_EVENT_RECORD) - records, ==, 1);
+  }
+  gpu_image_unref (image);
+
+  uint64_t id = gpu_stream_id (stream);
+  gpu_stream_unref (again);
+  gpu_stream_unref (stream);
+  stream = gpu_stream_wrap_cuda (device, native[0], &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (gpu_stream_id (stream), !=, id);
+  gpu_stream_unref (stream);
+  gpu_stream_unref (other);
+  gpu_stream_unref (null);
+  for (unsigned i = 0; i < 2; i++)
+    gpu_device_stream_destroy (device, native[i]);
+  gpu_device_unref (device);
+  g_assert_cmpuint (fake->n_live (), ==, 0);
+}
+
 typedef struct {
   const char *mode;
   GpuError code;       /* of opening a device; -1 if that works */
@@ -581,6 +634,7 @@ main (int argc, char **argv)
   g_test_add_func ("/device-cuda/memory", test_memory);
   g_test_add_func ("/device-cuda/memory/refused", test_memory_refused);
   g_test_add_func ("/device-cuda/streams-and-events", test_streams_and_events);
+  g_test_add_func ("/device-cuda/wrapped-streams", test_wrapped_streams);
   g_test_add_func ("/device-cuda/host-waits", test_host_waits);
   g_test_add_func ("/device-cuda/copy", test_copy);
   g_test_add_func ("/device-cuda/copy/fails", test_copy_fails);

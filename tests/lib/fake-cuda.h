@@ -13,8 +13,8 @@
 /** Exported by the module as "fake_cuda". */
 typedef struct {
   /**
-   * The @skip-th next call of @entry, such as "cuMemAlloc", and no later one, returns @result and does nothing. Replaces
-   * what was to fail of that entry.
+   * The @skip-th next call of @entry, such as "cuMemAlloc", and no later one, returns @result and does nothing.
+   * Replaces what was to fail of that entry.
    */
   void (*fail) (const char *entry, unsigned skip, CUresult result);
   /** All later calls return CUDA_ERROR_DEINITIALIZED, as after the driver's exit handler. */

@@ -66,26 +66,6 @@ check_layout (GstBuffer *buffer, GstMemory *memory, const GpuImageSpec *spec, GE
   return TRUE;
 }
 
-/* Where a chroma sample belongs to pixels on both sides of the rectangle's edge, an image cannot begin. */
-static gboolean
-check_origin (const GstVideoRectangle *rectangle, GpuFormat format, GError **error)
-{
-  const GpuFormatInfo *info = gpu_format_info (format);
-
-  for (guint i = 0; i < info->n_planes; i++) {
-    const gint x_step = 1 << info->plane[i].w_shift, y_step = 1 << info->plane[i].h_shift;
-
-    if (rectangle->x % x_step == 0 && rectangle->y % y_step == 0)
-      continue;
-    g_set_error (error, GPU_ERROR, GPU_ERROR_UNSUPPORTED,
-                 "A GstVideoCropMeta begins at (%d, %d), but in device memory %s can be cropped at even coordinates "
-                 "only: put videocrop before gpuupload, or crop at even coordinates.",
-                 rectangle->x, rectangle->y, info->name);
-    return FALSE;
-  }
-  return TRUE;
-}
-
 /* A tensor has no layout but its own. */
 static GpuImage *
 ref_tensor (GpuImage *image, const GpuImageSpec *wanted, GError **error)
@@ -112,8 +92,6 @@ ref_picture (GstBuffer *buffer, GpuImage *image, const GstGpuFrameInfo *info, GE
     return NULL;
   if ((guint)rectangle.w == spec->width && (guint)rectangle.h == spec->height)
     return gpu_image_ref (image);
-  if (!check_origin (&rectangle, spec->format, error))
-    return NULL;
   return gpu_image_view (image, (guint)rectangle.x, (guint)rectangle.y, (guint)rectangle.w, (guint)rectangle.h, error);
 }
 

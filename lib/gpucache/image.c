@@ -152,12 +152,6 @@ gpu_image_view (GpuImage *image, uint32_t x, uint32_t y, uint32_t width, uint32_
   part.alignment = 1;
   for (unsigned i = 0; i < info->n_planes; i++) {
     const GpuPlaneInfo *plane = &info->plane[i];
-    if (x & ((1u << plane->w_shift) - 1) || y & ((1u << plane->h_shift) - 1)) {
-      g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
-                   "a view of %s cannot begin at %u,%u, between two chroma samples; use even coordinates", info->name,
-                   x, y);
-      return NULL;
-    }
     part.offset[i] +=
         (size_t)(y >> plane->h_shift) * part.stride[i] + (size_t)(x >> plane->w_shift) * plane->pixel_bytes;
   }

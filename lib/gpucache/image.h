@@ -59,8 +59,9 @@ GPU_API GpuImage *gpu_image_wrap (GpuDevice *device, const GpuImageSpec *spec, G
 /**
  * gpu_image_view:
  *
- * A rectangle of @image as an image of its own, which keeps the memory live. For subsampled formats @x and @y must be
- * multiples of the subsampling.
+ * A rectangle of @image as an image of its own, which keeps the memory live. For subsampled formats an
+ * odd @x or @y takes the chroma sample that the first pixel lies in, which then counts for that pixel and the next: the
+ * view's chroma lies a pixel off, as if the picture had been cut by GStreamer's videocrop.
  *
  * Returns: (transfer full): the view, or NULL with @error set
  */

@@ -11,12 +11,15 @@
 /**
  * GpuFilterAxis:
  * @in: samples of the source in this direction
+ * @first, @end: those of them that count
  * @from, @to: the part of them that is scaled, its edges
  * @out: samples that it is scaled to
  */
 typedef struct {
   uint32_t in;
   uint32_t out;
+  uint32_t first;
+  uint32_t end;
   double from;
   double to;
 } GpuFilterAxis;

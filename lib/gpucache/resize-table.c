@@ -54,6 +54,7 @@ lanczos (double x)
   return x >= -3 && x < 3 ? sinc (x) * sinc (x / 3) : 0;
 }
 
+/* Nearest has a table, too, for chroma whose part does not begin at a whole sample. */
 static const Filter filters[GPU_N_RESIZE_FILTERS] = {
     [GPU_RESIZE_BILINEAR] = {triangle, 1}, [GPU_RESIZE_BOX] = {box, 0.5},       [GPU_RESIZE_HAMMING] = {hamming, 1},
     [GPU_RESIZE_BICUBIC] = {cubic, 2},     [GPU_RESIZE_LANCZOS] = {lanczos, 3},
@@ -69,6 +70,7 @@ widening (const GpuFilterAxis *axis, bool antialias)
 uint32_t
 gpu_filter_taps (const GpuFilterAxis *axis, GpuResizeFilter filter, bool antialias)
 {
+  /* With a support of 0, this is one. */
   const double taps = ceil (filters[filter].support * widening (axis, antialias)) * 2 + 1;
 
   return (uint32_t)fmin (taps, axis->in);
@@ -86,14 +88,15 @@ gpu_filter_make_table (const GpuFilterAxis *axis, GpuResizeFilter filter, bool a
   *end = 0;
   for (uint32_t i = 0; i < axis->out; i++, table += taps + 2) {
     const double centre = axis->from + (i + 0.5) * scale;
+    const double from = filter == GPU_RESIZE_NEAREST ? centre : centre - support + 0.5;
     /* A filter without antialias can be narrower than the distance between samples: one is always looked at. */
-    const uint32_t low = MIN ((uint32_t)fmax (centre - support + 0.5, 0), axis->in - 1);
-    const uint32_t high = MAX ((uint32_t)fmin (centre + support + 0.5, axis->in), low + 1);
+    const uint32_t low = MIN ((uint32_t)fmax (from, axis->first), axis->end - 1);
+    const uint32_t high = MAX ((uint32_t)fmin (centre + support + 0.5, axis->end), low + 1);
     const uint32_t n = MIN (high - low, taps);
     double sum = 0;
 
     for (uint32_t k = 0; k < n; k++) {
-      weights[k] = filters[filter].func ((k + low - centre + 0.5) * (1 / width));
+      weights[k] = filter == GPU_RESIZE_NEAREST ? 1 : filters[filter].func ((k + low - centre + 0.5) * (1 / width));
       sum += weights[k];
     }
     table[0] = (int32_t)low;

@@ -28,6 +28,7 @@ typedef struct {
   GpuResizeRectangle dst;
   uint32_t filter;
   uint32_t antialias;
+  uint32_t clip;
 } Key;
 
 struct GpuResizer {
@@ -133,7 +134,33 @@ plane_axis (double from, double size, uint32_t image, uint32_t plane, unsigned s
 {
   const double to = from + size >= image ? plane : (from + size) / (1 << shift);
 
-  return (GpuFilterAxis){.in = plane, .out = out, .from = from / (1 << shift), .to = to};
+  return (GpuFilterAxis){.in = plane, .out = out, .end = plane, .from = from / (1 << shift), .to = to};
+}
+
+/* What lies beside the part no longer counts. */
+static void
+clip_axis (GpuFilterAxis *axis)
+{
+  axis->first = (uint32_t)axis->from;
+  axis->end = (uint32_t)ceil (axis->to);
+}
+
+/* Whether the source's part begins between samples in all planes. */
+static bool
+is_whole (const GpuImageSpec *spec, const GpuResizeBox *box)
+{
+  const GpuFormatInfo *info = gpu_format_info (spec->format);
+
+  for (unsigned i = 0; i < info->n_planes; i++) {
+    const GpuFilterAxis across =
+        plane_axis (box->x, box->width, spec->width, gpu_image_spec_plane_width (spec, i), info->plane[i].w_shift, 1);
+    const GpuFilterAxis down = plane_axis (box->y, box->height, spec->height, gpu_image_spec_plane_height (spec, i),
+                                           info->plane[i].h_shift, 1);
+
+    if (across.from != floor (across.from) || down.from != floor (down.from))
+      return false;
+  }
+  return true;
 }
 
 /* The pixel of a plane in the border's colour. */
@@ -257,7 +284,8 @@ static const GpuKernel columns_kernel = {
 static bool
 is_same_axis (const GpuFilterAxis *a, const GpuFilterAxis *b)
 {
-  return a->in == b->in && a->out == b->out && a->from == b->from && a->to == b->to;
+  return a->in == b->in && a->out == b->out && a->first == b->first && a->end == b->end && a->from == b->from &&
+         a->to == b->to;
 }
 
 /* Where the tables go. Returns: numbers in all. */
@@ -276,6 +304,8 @@ plan_tables (PlanePlan *plans, const Key *key, const GpuImageSpec *from, const G
     plan->axis[1] = plane_axis (key->src.y, key->src.height, from->height, gpu_image_spec_plane_height (from, i),
                                 info->plane[i].h_shift, part.height);
     for (unsigned d = 0; d < 2; d++) {
+      if (key->clip)
+        clip_axis (&plan->axis[d]);
       plan->taps[d] = gpu_filter_taps (&plan->axis[d], (GpuResizeFilter)key->filter, key->antialias);
       if (i && is_same_axis (&plan->axis[d], &plan[-1].axis[d])) {
         plan->table[d] = plan[-1].table[d];
@@ -469,7 +499,7 @@ gpu_resizer_run (GpuResizer *resizer, GpuStream *stream, GpuImage *src, GpuImage
   /* As Pillow, which copies where there is nothing to scale. */
   const bool same = box.x == 0 && box.y == 0 && box.width == from->width && box.height == from->height &&
                     part.width == from->width && part.height == from->height;
-  if (direct || same)
+  if (same || (direct && is_whole (from, &box)))
     return resize_directly (stream, src, dst, params, &box, &part, nearest || !direct, error);
 
   Key key;
@@ -481,7 +511,8 @@ gpu_resizer_run (GpuResizer *resizer, GpuStream *stream, GpuImage *src, GpuImage
   key.src = box;
   key.dst = part;
   key.filter = params->filter;
-  key.antialias = params->antialias;
+  key.antialias = params->antialias && !nearest;
+  key.clip = params->clip || direct;
   return prepare (resizer, stream, &key, from, gpu_image_spec (dst), error) &&
          resize_filtered (resizer, stream, src, dst, params, error);
 }

@@ -57,7 +57,10 @@ typedef struct {
  * Nearest, and bilinear without antialias, always have straight alpha. The x of RGBx is scaled like a channel, and
  * weights nothing.
  * @src: the part of the source that is scaled; need not be whole pixels, except for nearest, and bilinear without
- *   antialias. Filters take the samples beside it into account where there are any, as Pillow's box does.
+ *   antialias. Filters take the samples beside it into account where there are any, as Pillow's box does, unless @clip
+ * is set. Where chroma is subsampled and @x or @y odd, it begins within a sample of chroma
+ * @clip: samples beside @src do not count, as if it had been cut out before; so it always is with nearest, and bilinear
+ *   without antialias
  * @dst: the part of the destination that it is scaled to. For subsampled formats @x and @y are multiples of the
  *   subsampling, and so are the right and bottom edges if they are not the image's
  * @border: the colour of the rest of the destination, in 8 bits, in the order R, G, B, A, or Y, U, V: see
@@ -69,6 +72,7 @@ typedef struct {
   GpuResizeFilter filter;
   bool antialias;
   bool straight_alpha;
+  bool clip;
   GpuResizeBox src;
   GpuResizeRectangle dst;
   uint8_t border[GPU_MAX_CHANNELS];

@@ -246,11 +246,18 @@ weights_of (const Axis *axis, const GpuResize *params, uint32_t i, int bits, int
 {
   const double scale = (axis->to - axis->from) / axis->out, width = params->antialias ? MAX (scale, 1) : 1;
   const double centre = axis->from + (i + 0.5) * scale;
+  const bool clip = params->clip || params->filter == GPU_RESIZE_NEAREST ||
+                    (params->filter == GPU_RESIZE_BILINEAR && !params->antialias);
   g_autofree double *real = g_new (double, axis->in);
   double sum = 0;
 
   for (uint32_t k = 0; k < axis->in; k++)
-    sum += real[k] = weight_at (params->filter, (k + 0.5 - centre) / width);
+    if (clip && (k + 1 <= axis->from || k >= axis->to))
+      real[k] = 0;
+    else if (params->filter == GPU_RESIZE_NEAREST)
+      sum += real[k] = k <= centre && centre < k + 1;
+    else
+      sum += real[k] = weight_at (params->filter, (k + 0.5 - centre) / width);
   for (uint32_t k = 0; k < axis->in; k++)
     weights[k] = (int64_t)round (real[k] / sum * exp2 (bits));
 }
@@ -408,6 +415,7 @@ test_parts (OpFixture *fixture, const void *data)
         const unsigned turn = format + b + p;
         const GpuResize params = {.filter = (GpuResizeFilter)(1 + turn % 5),
                                   .antialias = true,
+                                  .clip = turn / 5 % 2,
                                   .src = boxes[b],
                                   .dst = parts[p],
                                   .border = {200, 100, 50, 25}};
@@ -464,6 +472,26 @@ test_direct_parts (OpFixture *fixture, const void *data)
         gpu_image_unref (to_part);
         gpu_image_unref (expected);
       }
+}
+
+/* Where such a part begins within a sample of chroma, tables of weights take it from there. */
+static void
+test_odd_parts (OpFixture *fixture, const void *data)
+{
+  static const GpuFormat formats[] = {GPU_FORMAT_NV12, GPU_FORMAT_I420, GPU_FORMAT_P010_10LE};
+  static const GpuResizeBox boxes[] = {{1, 0, 20, 12}, {0, 3, 21, 9}, {3, 5, 8, 6}, {20, 11, 1, 1}, {1, 1, 1, 1}};
+  static const uint32_t sizes[][2] = {{1, 1}, {9, 5}, {20, 12}, {47, 30}};
+
+  for (unsigned i = 0; i < G_N_ELEMENTS (formats) * G_N_ELEMENTS (boxes) * G_N_ELEMENTS (sizes) * 2; i++) {
+    const GpuFormat format = formats[i % 3];
+    const uint32_t *size = sizes[i / 3 % 4];
+    const GpuResize params = {.filter = i / 12 % 2 ? GPU_RESIZE_BILINEAR : GPU_RESIZE_NEAREST,
+                              .src = boxes[i / 24 % 5]};
+    GpuImageSpec src = picture_spec (format, 21, 12, (Layout)(i % N_LAYOUTS));
+    GpuImageSpec dst = picture_spec (format, size[0], size[1], (Layout)(i / N_LAYOUTS % N_LAYOUTS));
+
+    picture_check (fixture->stream, &src, &dst, resize_full, filter_reference, &params);
+  }
 }
 
 /* Frame after frame of one geometry: two launches each and no other call of the device. A new geometry gets weights of
@@ -579,6 +607,7 @@ main (int argc, char **argv)
   OP_TEST ("/resize/filters", test_filters);
   OP_TEST ("/resize/parts", test_parts);
   OP_TEST ("/resize/direct-parts", test_direct_parts);
+  OP_TEST ("/resize/odd-parts", test_odd_parts);
   OP_TEST ("/resize/resizer", test_resizer);
   OP_TEST ("/resize/refusals", test_refusals);
   return g_test_run ();

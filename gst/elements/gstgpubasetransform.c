@@ -5,6 +5,8 @@
  */
 #include "gstgpubasetransform-priv.h"
 
+#include "gstgpurefusal.h"
+
 GST_DEBUG_CATEGORY (gst_gpu_base_transform_debug);
 #define GST_CAT_DEFAULT gst_gpu_base_transform_debug
 
@@ -292,6 +294,7 @@ gst_gpu_base_transform_class_init (GstGpuBaseTransformClass *klass)
   trans_class->get_unit_size = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_get_unit_size);
   trans_class->fixate_caps = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_fixate_caps);
   trans_class->set_caps = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_set_caps);
+  trans_class->accept_caps = GST_DEBUG_FUNCPTR (gst_gpu_refusal_accept_caps);
   trans_class->sink_event = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_sink_event);
   trans_class->src_event = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_src_event);
   trans_class->decide_allocation = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_decide_allocation);

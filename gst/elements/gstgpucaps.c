@@ -4,6 +4,8 @@
  */
 #include "gstgpubasetransform-priv.h"
 
+#include "gstgpurefusal.h"
+
 #define GST_CAT_DEFAULT gst_gpu_base_transform_debug
 
 /* For elements. */
@@ -47,16 +49,24 @@ is_tensor (GstCaps *caps)
 static void
 keep_colorimetry (GstCaps *in, GstCaps *out)
 {
+  const GstStructure *structure = gst_caps_get_structure (out, 0);
+  const gboolean colorimetry_said = gst_structure_has_field (structure, "colorimetry");
+  const gboolean site_said = gst_structure_has_field (structure, "chroma-site");
   GstVideoInfo in_info, out_info;
   g_autofree gchar *colorimetry = NULL;
+  g_autofree gchar *site = NULL;
 
-  if (is_tensor (in) || is_tensor (out) || gst_structure_has_field (gst_caps_get_structure (out, 0), "colorimetry") ||
-      !gst_video_info_from_caps (&in_info, in) || !gst_video_info_from_caps (&out_info, out) ||
-      gst_video_colorimetry_is_equal (&in_info.colorimetry, &out_info.colorimetry))
+  if (is_tensor (in) || is_tensor (out) || !gst_video_info_from_caps (&in_info, in) ||
+      !gst_video_info_from_caps (&out_info, out))
     return;
-  colorimetry = gst_video_colorimetry_to_string (&in_info.colorimetry);
+  if (!colorimetry_said && !gst_video_colorimetry_is_equal (&in_info.colorimetry, &out_info.colorimetry))
+    colorimetry = gst_video_colorimetry_to_string (&in_info.colorimetry);
   if (colorimetry)
     gst_caps_set_simple (out, "colorimetry", G_TYPE_STRING, colorimetry, NULL);
+  if (!site_said && GST_VIDEO_INFO_IS_YUV (&in_info) && in_info.chroma_site != out_info.chroma_site)
+    site = gst_video_chroma_site_to_string (in_info.chroma_site);
+  if (site)
+    gst_caps_set_simple (out, "chroma-site", G_TYPE_STRING, site, NULL);
 }
 
 GstCaps *
@@ -181,6 +191,8 @@ gst_gpu_base_transform_caps_event (GstGpuBaseTransform *self, GstEvent *event)
   g_atomic_int_set (&priv->negotiating, TRUE);
   result = gst_gpu_base_transform_parent ()->sink_event (GST_BASE_TRANSFORM (self), event);
   g_atomic_int_set (&priv->negotiating, FALSE);
+  if (!result)
+    gst_gpu_refusal_log (GST_BASE_TRANSFORM (self), GST_LEVEL_WARNING, GST_PAD_SINK, priv->caps);
   return result;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * What becomes of a frame's metas: what only belongs to the picture goes on, regions follow the picture, and what
- * depends on memory, or on a size or orientation that changes, does not.
+ * depends on memory, or on a size, orientation or colours that change, does not.
  */
 #include "gstgpubasetransform-priv.h"
 
@@ -10,12 +10,13 @@
 #include <string.h>
 
 static gboolean
-may_be_copied (GType api, gboolean geometry_changes)
+may_be_copied (GType api, gboolean geometry_changes, gboolean colours_change)
 {
   const gchar *const *tags = gst_meta_api_type_get_tags (api);
 
   for (; tags && *tags; tags++) {
-    if (!strcmp (*tags, GST_META_TAG_VIDEO_STR) || !strcmp (*tags, GST_META_TAG_VIDEO_COLORSPACE_STR))
+    if (!strcmp (*tags, GST_META_TAG_VIDEO_STR) ||
+        (!colours_change && !strcmp (*tags, GST_META_TAG_VIDEO_COLORSPACE_STR)))
       continue;
     if (!geometry_changes &&
         (!strcmp (*tags, GST_META_TAG_VIDEO_SIZE_STR) || !strcmp (*tags, GST_META_TAG_VIDEO_ORIENTATION_STR)))
@@ -23,6 +24,15 @@ may_be_copied (GType api, gboolean geometry_changes)
     return FALSE;
   }
   return TRUE;
+}
+
+static gboolean
+colours_change (GstGpuBaseTransform *self)
+{
+  const GstVideoInfo *in = gst_gpu_base_transform_in_info (self), *out = gst_gpu_base_transform_out_info (self);
+
+  return GST_VIDEO_INFO_FORMAT (in) != GST_VIDEO_INFO_FORMAT (out) || in->chroma_site != out->chroma_site ||
+         !gst_video_colorimetry_is_equal (&in->colorimetry, &out->colorimetry);
 }
 
 /* The rectangle lies in the input's whole picture; of that only the crop rectangle goes on. */
@@ -64,6 +74,8 @@ gst_gpu_base_transform_transform_meta (GstBaseTransform *trans, GstBuffer *out, 
     return FALSE;
   }
   /* A crop rectangle changes the geometry, so its own meta stays behind, too. */
-  return may_be_copied (api, GST_GPU_BASE_TRANSFORM_GET_CLASS (self)->map_rectangle != NULL ||
-                                 gst_buffer_get_video_crop_meta (in) != NULL);
+  return may_be_copied (api,
+                        GST_GPU_BASE_TRANSFORM_GET_CLASS (self)->map_rectangle != NULL ||
+                            gst_buffer_get_video_crop_meta (in) != NULL,
+                        colours_change (self));
 }

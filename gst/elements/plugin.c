@@ -11,6 +11,7 @@ plugin_init (GstPlugin *plugin)
 
   result |= GST_ELEMENT_REGISTER (gpuupload, plugin);
   result |= GST_ELEMENT_REGISTER (gpudownload, plugin);
+  result |= GST_ELEMENT_REGISTER (gpuconvert, plugin);
   result |= GST_ELEMENT_REGISTER (gpuflip, plugin);
   result |= GST_ELEMENT_REGISTER (gpuresize, plugin);
   result |= GST_ELEMENT_REGISTER (gpunormalize, plugin);

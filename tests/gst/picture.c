@@ -7,6 +7,9 @@
 const char *const test_formats[N_TEST_FORMATS] = {"GRAY8", "RGB",  "BGR",  "RGBA", "BGRA", "ARGB", "ABGR",
                                                   "RGBx",  "BGRx", "xRGB", "xBGR", "NV12", "I420"};
 
+const char *const all_formats[N_ALL_FORMATS] = {"GRAY8", "RGB",  "BGR",  "RGBA", "BGRA", "ARGB",      "ABGR", "RGBx",
+                                                "BGRx",  "xRGB", "xBGR", "NV12", "I420", "P010_10LE", "RGBP", "GBR"};
+
 guint8 *
 plane_at (const Plane *plane, int x, int y)
 {
@@ -14,25 +17,32 @@ plane_at (const Plane *plane, int x, int y)
   return plane->data + ((gsize)y * (gsize)plane->width + (gsize)x) * (gsize)plane->bytes;
 }
 
+/* A component that is in the plane. */
+static guint
+component_of (const GstVideoFormatInfo *info, guint plane)
+{
+  guint component = 0;
+
+  while (GST_VIDEO_FORMAT_INFO_PLANE (info, component) != plane)
+    component++;
+  return component;
+}
+
 Picture *
 picture_new (GstVideoFormat format, int width, int height)
 {
+  const GstVideoFormatInfo *info = gst_video_format_get_info (format);
   Picture *picture = g_new0 (Picture, 1);
-  gboolean chroma = format == GST_VIDEO_FORMAT_NV12 || format == GST_VIDEO_FORMAT_I420;
 
   picture->format = format;
-  picture->n_planes = format == GST_VIDEO_FORMAT_NV12 ? 2 : format == GST_VIDEO_FORMAT_I420 ? 3 : 1;
+  picture->n_planes = (int)GST_VIDEO_FORMAT_INFO_N_PLANES (info);
   for (int i = 0; i < picture->n_planes; i++) {
+    const guint component = component_of (info, (guint)i);
     Plane *plane = &picture->plane[i];
 
-    plane->width = i == 0 ? width : (width + 1) / 2;
-    plane->height = i == 0 ? height : (height + 1) / 2;
-    if (chroma)
-      plane->bytes = i == 1 && format == GST_VIDEO_FORMAT_NV12 ? 2 : 1;
-    else if (format == GST_VIDEO_FORMAT_GRAY8)
-      plane->bytes = 1;
-    else
-      plane->bytes = format == GST_VIDEO_FORMAT_RGB || format == GST_VIDEO_FORMAT_BGR ? 3 : 4;
+    plane->width = GST_VIDEO_FORMAT_INFO_SCALE_WIDTH (info, component, width);
+    plane->height = GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT (info, component, height);
+    plane->bytes = GST_VIDEO_FORMAT_INFO_PSTRIDE (info, component);
     plane->data = g_malloc0 ((gsize)plane->width * (gsize)plane->height * (gsize)plane->bytes);
   }
   return picture;
@@ -65,11 +75,13 @@ picture_crop (const Picture *picture, int x, int y, int width, int height)
 
   for (int i = 0; i < picture->n_planes; i++) {
     const Plane *from = &picture->plane[i], *to = &part->plane[i];
-    int shift = i == 0 ? 0 : 1;
+    const GstVideoFormatInfo *info = gst_video_format_get_info (picture->format);
+    const guint component = component_of (info, (guint)i);
+    const int left = x >> GST_VIDEO_FORMAT_INFO_W_SUB (info, component);
+    const int top = y >> GST_VIDEO_FORMAT_INFO_H_SUB (info, component);
 
     for (int row = 0; row < to->height; row++)
-      memcpy (plane_at (to, 0, row), plane_at (from, x >> shift, (y >> shift) + row),
-              (gsize)to->width * (gsize)to->bytes);
+      memcpy (plane_at (to, 0, row), plane_at (from, left, top + row), (gsize)to->width * (gsize)to->bytes);
   }
   return part;
 }

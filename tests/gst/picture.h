@@ -18,6 +18,10 @@ G_BEGIN_DECLS
 #define N_TEST_FORMATS 13
 extern const char *const test_formats[N_TEST_FORMATS];
 
+/** And those with more planes or bits. */
+#define N_ALL_FORMATS 16
+extern const char *const all_formats[N_ALL_FORMATS];
+
 typedef struct {
   int width, height; /* in samples */
   int bytes;         /* of a sample: all channels that are interleaved in the plane */
@@ -37,7 +41,7 @@ guint8 *plane_at (const Plane *plane, int x, int y);
 Picture *picture_new (GstVideoFormat format, int width, int height);
 /** Returns: (transfer full): what @buffer shows; @info is that of its caps. Honours a GstVideoMeta. */
 Picture *picture_read (const GstVideoInfo *info, GstBuffer *buffer);
-/** Returns: (transfer full): a part of @picture. */
+/** Returns: (transfer full): a part of @picture; its chroma begins at the sample that the first pixel lies in. */
 Picture *picture_crop (const Picture *picture, int x, int y, int width, int height);
 void picture_free (Picture *picture);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Picture, picture_free)

@@ -35,7 +35,9 @@ GST_DEBUG_CATEGORY_STATIC (gst_gpu_convert_debug);
 struct _GstGpuConvert {
   GstGpuBaseTransform parent;
 
-  GpuConvert params; /* of the streaming thread */
+  /* Of the streaming thread. */
+  GpuConvert params;
+  GstVideoChromaSite in_site, out_site; /* that caps say; unknown if they do not */
 };
 
 #define GST_TYPE_GPU_CONVERT (gst_gpu_convert_get_type ())
@@ -226,12 +228,42 @@ moves_chroma (const GpuConvert *params, const GstVideoInfo *in, const GstVideoIn
          (params->src.matrix != params->dst.matrix || params->src.chroma_site != params->dst.chroma_site);
 }
 
+static GstVideoChromaSite
+chroma_site_of (GstCaps *caps)
+{
+  const gchar *site = gst_structure_get_string (gst_caps_get_structure (caps, 0), "chroma-site");
+
+  return site ? gst_video_chroma_site_from_string (site) : GST_VIDEO_CHROMA_SITE_UNKNOWN;
+}
+
+/* GstVideoInfo of 1.22 forgets a chroma-site that stands without a colorimetry. */
+static gboolean
+gst_gpu_convert_set_caps (GstBaseTransform *trans, GstCaps *in, GstCaps *out)
+{
+  GstGpuConvert *self = GST_GPU_CONVERT (trans);
+
+  self->in_site = chroma_site_of (in);
+  self->out_site = chroma_site_of (out);
+  return GST_BASE_TRANSFORM_CLASS (gst_gpu_convert_parent_class)->set_caps (trans, in, out);
+}
+
+static GstVideoInfo
+with_chroma_site (const GstVideoInfo *info, GstVideoChromaSite site)
+{
+  GstVideoInfo result = *info;
+
+  if (site != GST_VIDEO_CHROMA_SITE_UNKNOWN)
+    result.chroma_site = site;
+  return result;
+}
+
 static gboolean
 gst_gpu_convert_set_info (GstGpuBaseTransform *base, const GstGpuFrameInfo *in_info, const GstGpuFrameInfo *out_info,
                           GError **error)
 {
   GstGpuConvert *self = GST_GPU_CONVERT (base);
-  const GstVideoInfo *in = &in_info->video, *out = &out_info->video;
+  const GstVideoInfo in_sited = with_chroma_site (&in_info->video, self->in_site), *in = &in_sited;
+  const GstVideoInfo out_sited = with_chroma_site (&out_info->video, self->out_site), *out = &out_sited;
   GpuConvert params;
   gboolean same;
 
@@ -288,6 +320,7 @@ gst_gpu_convert_class_init (GstGpuConvertClass *klass)
       "\"video/x-raw(memory:GPUCache),format=RGB\" ! gpudownload ! pngenc ! filesink location=convert.png");
 
   trans_class->transform_caps = GST_DEBUG_FUNCPTR (gst_gpu_convert_transform_caps);
+  trans_class->set_caps = GST_DEBUG_FUNCPTR (gst_gpu_convert_set_caps);
   trans_class->fixate_caps = GST_DEBUG_FUNCPTR (gst_gpu_convert_fixate_caps);
   base_class->set_info = gst_gpu_convert_set_info;
   base_class->process = gst_gpu_convert_process;

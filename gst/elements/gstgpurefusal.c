@@ -22,7 +22,7 @@ compare_field (GQuark field, const GValue *value, gpointer data)
   g_autofree gchar *have = NULL;
   g_autofree gchar *want = NULL;
 
-  if (!other || gst_value_can_intersect (value, other))
+  if (!other || gst_value_intersect (NULL, value, other))
     return TRUE;
   have = gst_value_serialize (value);
   want = gst_value_serialize (other);
@@ -103,8 +103,10 @@ gst_gpu_refusal_log (GstBaseTransform *trans, GstDebugLevel level, GstPadDirecti
   if (!why) {
     g_autoptr (GstCaps) other_template = gst_pad_get_pad_template_caps (other_pad);
 
-    result = GST_BASE_TRANSFORM_GET_CLASS (trans)->transform_caps (trans, direction, caps, NULL);
-    why = difference (result, other_template);
+    g_autoptr (GstCaps) any = GST_BASE_TRANSFORM_GET_CLASS (trans)->transform_caps (trans, direction, caps, NULL);
+
+    why = difference (any, other_template);
+    result = gst_caps_intersect (any, other_template);
   }
   if (!why) {
     who = direction == GST_PAD_SINK ? "downstream" : "upstream";

@@ -86,6 +86,22 @@ picture_crop (const Picture *picture, int x, int y, int width, int height)
   return part;
 }
 
+GstBuffer *
+picture_to_frame (const Picture *picture, const GstVideoInfo *info)
+{
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, GST_VIDEO_INFO_SIZE (info), NULL);
+  GstVideoFrame frame;
+
+  gst_buffer_memset (buffer, 0, 0xee, GST_VIDEO_INFO_SIZE (info));
+  fail_unless (gst_video_frame_map (&frame, info, buffer, GST_MAP_READWRITE));
+  for (int i = 0; i < picture->n_planes; i++)
+    for (int y = 0; y < picture->plane[i].height; y++)
+      memcpy ((guint8 *)GST_VIDEO_FRAME_PLANE_DATA (&frame, i) + y * GST_VIDEO_FRAME_PLANE_STRIDE (&frame, i),
+              plane_at (&picture->plane[i], 0, y), (gsize)picture->plane[i].width * (gsize)picture->plane[i].bytes);
+  gst_video_frame_unmap (&frame);
+  return buffer;
+}
+
 void
 picture_free (Picture *picture)
 {

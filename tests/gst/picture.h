@@ -43,6 +43,8 @@ Picture *picture_new (GstVideoFormat format, int width, int height);
 Picture *picture_read (const GstVideoInfo *info, GstBuffer *buffer);
 /** Returns: (transfer full): a part of @picture; its chroma begins at the sample that the first pixel lies in. */
 Picture *picture_crop (const Picture *picture, int x, int y, int width, int height);
+/** Returns: (transfer full): a frame that shows @picture, laid out as @info says, which is of its format and size. */
+GstBuffer *picture_to_frame (const Picture *picture, const GstVideoInfo *info);
 void picture_free (Picture *picture);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Picture, picture_free)
 

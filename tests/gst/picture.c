@@ -111,7 +111,7 @@ picture_free (Picture *picture)
 }
 
 void
-assert_pictures_equal (const Picture *expected, const Picture *got, const char *what)
+assert_pictures_near (const Picture *expected, const Picture *got, int levels, const char *what)
 {
   fail_unless_equals_int (expected->format, got->format);
   for (int i = 0; i < expected->n_planes; i++) {
@@ -122,10 +122,16 @@ assert_pictures_equal (const Picture *expected, const Picture *got, const char *
     for (int y = 0; y < a->height; y++)
       for (int x = 0; x < a->width; x++)
         for (int k = 0; k < a->bytes; k++)
-          if (plane_at (a, x, y)[k] != plane_at (b, x, y)[k])
+          if (ABS (plane_at (a, x, y)[k] - plane_at (b, x, y)[k]) > levels)
             ck_abort_msg ("%s: plane %d at (%d, %d), byte %d: %d, not %d", what, i, x, y, k, plane_at (b, x, y)[k],
                           plane_at (a, x, y)[k]);
   }
+}
+
+void
+assert_pictures_equal (const Picture *expected, const Picture *got, const char *what)
+{
+  assert_pictures_near (expected, got, 0, what);
 }
 
 void

@@ -50,6 +50,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Picture, picture_free)
 
 /** Fails with the first sample that differs. */
 void assert_pictures_equal (const Picture *expected, const Picture *got, const char *what);
+/** The same with samples of 8 bits that may be @levels off. */
+void assert_pictures_near (const Picture *expected, const Picture *got, int levels, const char *what);
 
 void info_init (GstVideoInfo *info, const char *format, int width, int height);
 /** Returns: (transfer full): a frame of noise, laid out as @info says, without a GstVideoMeta. */

@@ -3,6 +3,7 @@
  * gpuconvert's results: every pair of formats against the formulas in real arithmetic, with the constants that
  * GStreamer's video library has; chroma-sites; and GStreamer's own videoconvert, where that is a reference.
  */
+#include "colors.h"
 #include "common.h"
 #include "picture.h"
 
@@ -21,42 +22,6 @@ static void
 frame_clear (Frame *frame)
 {
   gst_buffer_unref (frame->buffer);
-}
-
-/* P010's V begins at byte 1 for the video library of 1.22. */
-static guint8 *
-address (const GstVideoFrame *frame, guint c, int x, int y)
-{
-  const int offset = GST_VIDEO_FRAME_FORMAT (frame) == GST_VIDEO_FORMAT_P010_10LE
-                         ? (c == 2 ? 2 : 0)
-                         : GST_VIDEO_FRAME_COMP_POFFSET (frame, c);
-
-  return (guint8 *)GST_VIDEO_FRAME_PLANE_DATA (frame, GST_VIDEO_FRAME_COMP_PLANE (frame, c)) + offset +
-         y * GST_VIDEO_FRAME_COMP_STRIDE (frame, c) + x * GST_VIDEO_FRAME_COMP_PSTRIDE (frame, c);
-}
-
-/* A sample of a component, R, G, B, A or Y, U, V, as a number of its bits; of ARGB64 of 8 bits. */
-static int
-get (const GstVideoFrame *frame, guint c, int x, int y)
-{
-  const guint8 *data = address (frame, c, x, y);
-
-  if (GST_VIDEO_FRAME_COMP_DEPTH (frame, c) == 16)
-    return (*(const guint16 *)(gconstpointer)data + 128) / 257;
-  return GST_VIDEO_FRAME_COMP_DEPTH (frame, c) > 8 ? GST_READ_UINT16_LE (data) >> 6 : *data;
-}
-
-static void
-put (const GstVideoFrame *frame, guint c, int x, int y, int value)
-{
-  guint8 *data = address (frame, c, x, y);
-
-  if (GST_VIDEO_FRAME_COMP_DEPTH (frame, c) == 16)
-    *(guint16 *)(gpointer)data = (guint16)(value * 257);
-  else if (GST_VIDEO_FRAME_COMP_DEPTH (frame, c) > 8)
-    GST_WRITE_UINT16_LE (data, (guint16)(value << 6));
-  else
-    *data = (guint8)value;
 }
 
 static gboolean
@@ -95,60 +60,6 @@ convert (const char *line, const GstVideoInfo *in, GstBuffer *buffer, const GstV
   return result;
 }
 
-/* From a sample's number to 0 .. 1, or -1/2 .. 1/2, and back. */
-static double
-real_of (const GstVideoInfo *info, guint c, double code)
-{
-  int offset[GST_VIDEO_MAX_COMPONENTS], scale[GST_VIDEO_MAX_COMPONENTS];
-
-  gst_video_color_range_offsets (info->colorimetry.range, info->finfo, offset, scale);
-  return (code - offset[c]) / scale[c];
-}
-
-static double
-code_of (const GstVideoInfo *info, guint c, double real)
-{
-  int offset[GST_VIDEO_MAX_COMPONENTS], scale[GST_VIDEO_MAX_COMPONENTS];
-  const double max = (1 << GST_VIDEO_INFO_COMP_DEPTH (info, c)) - 1;
-
-  gst_video_color_range_offsets (info->colorimetry.range, info->finfo, offset, scale);
-  return CLAMP (real * scale[c] + offset[c], 0, max);
-}
-
-/* The exact numbers of a colour in @out that has those of @code in @in. */
-static void
-exact_color (const GstVideoInfo *in, const GstVideoInfo *out, const double code[3], double result[3])
-{
-  const gboolean in_rgb = GST_VIDEO_INFO_IS_RGB (in), out_rgb = GST_VIDEO_INFO_IS_RGB (out);
-  /* A luma without chroma has the matrix of the other side. */
-  const GstVideoColorMatrix in_matrix =
-      GST_VIDEO_INFO_IS_GRAY (in) && !out_rgb ? out->colorimetry.matrix : in->colorimetry.matrix;
-  const GstVideoColorMatrix out_matrix =
-      GST_VIDEO_INFO_IS_GRAY (out) && !in_rgb ? in->colorimetry.matrix : out->colorimetry.matrix;
-  double v[3] = {0}, kr, kb;
-
-  for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS (in) && c < 3; c++)
-    v[c] = real_of (in, c, code[c]);
-  if (!in_rgb) {
-    const double y = v[0], cb = v[1], cr = v[2];
-
-    fail_unless (gst_video_color_matrix_get_Kr_Kb (in_matrix, &kr, &kb));
-    v[0] = y + 2 * (1 - kr) * cr;
-    v[2] = y + 2 * (1 - kb) * cb;
-    v[1] = (y - kr * v[0] - kb * v[2]) / (1 - kr - kb);
-  }
-  if (!out_rgb) {
-    const double r = v[0], b = v[2];
-
-    fail_unless (gst_video_color_matrix_get_Kr_Kb (out_matrix, &kr, &kb));
-    v[0] = kr * r + (1 - kr - kb) * v[1] + kb * b;
-    v[1] = (b - v[0]) / (2 * (1 - kb));
-    v[2] = (r - v[0]) / (2 * (1 - kr));
-  }
-  for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS (out) && c < 3; c++)
-    result[c] = code_of (out, c, v[c]);
-}
-
 /* Blocks of one colour each, so that it does not matter where chroma is interpolated: not near their edges. */
 #define BLOCK 16
 #define N_BLOCKS 8
@@ -172,7 +83,7 @@ blocks_new (const GstVideoInfo *info, guint32 seed)
       for (int x = 0; x < GST_VIDEO_FRAME_COMP_WIDTH (&frame, c); x++) {
         const int block = (x << GST_VIDEO_FORMAT_INFO_W_SUB (info->finfo, c)) / BLOCK;
 
-        put (&frame, c, x, y, color[block][c]);
+        color_put (&frame, c, x, y, color[block][c]);
       }
   gst_video_frame_unmap (&frame);
   return buffer;
@@ -199,12 +110,12 @@ check_blocks (const GstVideoInfo *in, const GstVideoInfo *out, guint32 seed)
         if (at % BLOCK < 4 || at % BLOCK >= BLOCK - 4 || at / BLOCK >= N_BLOCKS)
           continue;
         for (guint k = 0; k < GST_VIDEO_INFO_N_COMPONENTS (in) && k < 3; k++)
-          code[k] = get (&src, k, at >> GST_VIDEO_FORMAT_INFO_W_SUB (in->finfo, k), 0);
-        exact_color (in, out, code, expected);
-        expected[3] = GST_VIDEO_INFO_HAS_ALPHA (in) ? get (&src, 3, at, 0) : 255;
-        error = fabs (get (&dst, c, x, y) - expected[c]);
+          code[k] = color_get (&src, k, at >> GST_VIDEO_FORMAT_INFO_W_SUB (in->finfo, k), 0);
+        color_exact (in, out, code, expected);
+        expected[3] = GST_VIDEO_INFO_HAS_ALPHA (in) ? color_get (&src, 3, at, 0) : 255;
+        error = fabs (color_get (&dst, c, x, y) - expected[c]);
         fail_unless (error < TOLERANCE, "%s to %s, component %u at (%d, %d): %d, not %g", GST_VIDEO_INFO_NAME (in),
-                     GST_VIDEO_INFO_NAME (out), c, x, y, get (&dst, c, x, y), expected[c]);
+                     GST_VIDEO_INFO_NAME (out), c, x, y, color_get (&dst, c, x, y), expected[c]);
         worst = MAX (worst, error);
       }
   gst_video_frame_unmap (&src);
@@ -242,43 +153,18 @@ GST_START_TEST (every_pair_of_formats)
 }
 GST_END_TEST
 
-/* Where a chroma sample lies among the pixels, in each direction. */
-static double
-phase (GstVideoChromaSite site, gboolean down)
-{
-  return site == GST_VIDEO_CHROMA_SITE_COSITED || (site == GST_VIDEO_CHROMA_SITE_MPEG2 && !down) ? 0 : 0.5;
-}
-
-static double
-clamped (const GstVideoFrame *frame, guint c, int x, int y)
-{
-  return get (frame, c, CLAMP (x, 0, GST_VIDEO_FRAME_COMP_WIDTH (frame, c) - 1),
-              CLAMP (y, 0, GST_VIDEO_FRAME_COMP_HEIGHT (frame, c) - 1));
-}
-
-/* Between the nearest samples. */
-static double
-interpolate (const GstVideoFrame *frame, guint c, GstVideoChromaSite site, int x, int y)
-{
-  const double px = (x - phase (site, FALSE)) / 2, py = (y - phase (site, TRUE)) / 2;
-  const int ix = (int)floor (px), iy = (int)floor (py);
-  const double fx = px - ix, fy = py - iy;
-
-  return (1 - fy) * ((1 - fx) * clamped (frame, c, ix, iy) + fx * clamped (frame, c, ix + 1, iy)) +
-         fy * ((1 - fx) * clamped (frame, c, ix, iy + 1) + fx * clamped (frame, c, ix + 1, iy + 1));
-}
-
 /* The pixels that a chroma sample is the mean of. */
 static double
 average (const GstVideoFrame *frame, guint c, GstVideoChromaSite site, int x, int y)
 {
   static const double between[3] = {0, 0.5, 0.5}, upon[3] = {0.25, 0.5, 0.25};
-  const double *across = phase (site, FALSE) > 0 ? between : upon, *down = phase (site, TRUE) > 0 ? between : upon;
+  const double *across = color_phase (site, FALSE) > 0 ? between : upon,
+               *down = color_phase (site, TRUE) > 0 ? between : upon;
   double sum = 0;
 
   for (int j = 0; j < 3; j++)
     for (int i = 0; i < 3; i++)
-      sum += across[i] * down[j] * clamped (frame, c, 2 * x + i - 1, 2 * y + j - 1);
+      sum += across[i] * down[j] * color_get_clamped (frame, c, 2 * x + i - 1, 2 * y + j - 1);
   return sum;
 }
 
@@ -310,14 +196,14 @@ GST_START_TEST (chroma_sites)
 
               for (guint i = 0; i < 3; i++) {
                 if (up)
-                  code[i] = i ? interpolate (&src, i, sites[s], x, y) : get (&src, 0, x, y);
+                  code[i] = i ? color_chroma_at (&src, i, sites[s], x, y) : color_get (&src, 0, x, y);
                 else
-                  code[i] = c ? average (&src, i, sites[s], x, y) : get (&src, i, x, y);
+                  code[i] = c ? average (&src, i, sites[s], x, y) : color_get (&src, i, x, y);
               }
-              exact_color (&in, &out, code, expected);
-              error = fabs (get (&dst, c, x, y) - expected[c]);
+              color_exact (&in, &out, code, expected);
+              error = fabs (color_get (&dst, c, x, y) - expected[c]);
               fail_unless (error < TOLERANCE, "%s to %s, site %u, component %u at (%d, %d): %d, not %g",
-                           GST_VIDEO_INFO_NAME (&in), GST_VIDEO_INFO_NAME (&out), s, c, x, y, get (&dst, c, x, y),
+                           GST_VIDEO_INFO_NAME (&in), GST_VIDEO_INFO_NAME (&out), s, c, x, y, color_get (&dst, c, x, y),
                            expected[c]);
               worst = MAX (worst, error);
             }
@@ -367,7 +253,7 @@ widen (const GstVideoInfo *info, GstBuffer *buffer, const GstVideoInfo *wide)
   for (guint c = 0; c < 4; c++)
     for (int y = 0; y < GST_VIDEO_INFO_HEIGHT (info); y++)
       for (int x = 0; x < GST_VIDEO_INFO_WIDTH (info); x++)
-        put (&to, c, x, y, c < GST_VIDEO_INFO_N_COMPONENTS (info) ? get (&from, c, x, y) : 255);
+        color_put (&to, c, x, y, c < GST_VIDEO_INFO_N_COMPONENTS (info) ? color_get (&from, c, x, y) : 255);
   gst_video_frame_unmap (&from);
   gst_video_frame_unmap (&to);
   return result;
@@ -400,7 +286,7 @@ GST_START_TEST (to_420_as_videoconvert)
     for (guint c = 0; c < 3; c++)
       for (int y = 0; y < GST_VIDEO_FRAME_COMP_HEIGHT (&frame[0], c); y++)
         for (int x = 0; x < (c ? 22 : 46); x++)
-          count (&counts, get (&frame[0], c, x, y), get (&frame[1], c, x, y));
+          count (&counts, color_get (&frame[0], c, x, y), color_get (&frame[1], c, x, y));
     fail_unless (counts.worst <= 1, "%s to %s, matrix %d, site %d: %d levels", from, to, matrix, site, counts.worst);
     for (int k = 0; k < 2; k++) {
       gst_video_frame_unmap (&frame[k]);
@@ -443,13 +329,13 @@ GST_START_TEST (from_420_as_videoconvert)
       double code[3], exact[3];
 
       for (guint c = 0; c < 3; c++)
-        code[c] = get (&src, c, x >> GST_VIDEO_FORMAT_INFO_W_SUB (in.finfo, c), 0);
-      exact_color (&in, &out, code, exact);
+        code[c] = color_get (&src, c, x >> GST_VIDEO_FORMAT_INFO_W_SUB (in.finfo, c), 0);
+      color_exact (&in, &out, code, exact);
       for (guint c = 0; c < 3; c++) {
-        if (fabs (get (&frame[1], c, x, 0) - exact[c]) > 1)
+        if (fabs (color_get (&frame[1], c, x, 0) - exact[c]) > 1)
           beside++;
         else
-          count (&counts, get (&frame[0], c, x, 0), get (&frame[1], c, x, 0));
+          count (&counts, color_get (&frame[0], c, x, 0), color_get (&frame[1], c, x, 0));
       }
     }
     gst_video_frame_unmap (&src);

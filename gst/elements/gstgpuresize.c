@@ -7,8 +7,9 @@
  *
  * Scales frames in device memory to the size that the caps downstream ask for, as videoscale does: the display aspect
  * ratio is kept by way of size and pixel-aspect-ratio where the caps leave a choice, and by borders where they do not,
- * unless `add-borders` is off. Frames of the right size go through as they are. All formats are scaled directly, chroma
- * planes like pictures of their own size. Interlaced frames are scaled as whole frames.
+ * as with width, height and pixel-aspect-ratio=1/1, unless `add-borders` is off. Frames of the right size go through as
+ * they are. All formats are scaled directly, chroma planes like pictures of their own size. Interlaced frames are
+ * scaled as whole frames.
  *
  * `method` is one of Pillow's filters. With `antialias`, the default, filters are made wider when the picture shrinks,
  * so that each pixel that comes in counts, and the result is that of Pillow's resize(), give or take one level.

@@ -234,6 +234,7 @@ GST_START_TEST (colours_are_kept)
     fail_unless (gst_video_info_from_caps (&out, caps));
     fail_unless_equals_int (out.height, 720);
     fail_unless (gst_video_colorimetry_is_equal (&in.colorimetry, &out.colorimetry), "%s", said[i]);
+    fail_unless_equals_int (in.chroma_site, out.chroma_site);
     gst_harness_teardown (h);
   }
 }

@@ -103,10 +103,16 @@ picture_to_frame (const Picture *picture, const GstVideoInfo *info)
 }
 
 void
+picture_keep_planes (Picture *picture, int n)
+{
+  while (picture->n_planes > n)
+    g_free (picture->plane[--picture->n_planes].data);
+}
+
+void
 picture_free (Picture *picture)
 {
-  for (int i = 0; i < picture->n_planes; i++)
-    g_free (picture->plane[i].data);
+  picture_keep_planes (picture, 0);
   g_free (picture);
 }
 

@@ -45,6 +45,8 @@ Picture *picture_read (const GstVideoInfo *info, GstBuffer *buffer);
 Picture *picture_crop (const Picture *picture, int x, int y, int width, int height);
 /** Returns: (transfer full): a frame that shows @picture, laid out as @info says, which is of its format and size. */
 GstBuffer *picture_to_frame (const Picture *picture, const GstVideoInfo *info);
+/** Drops all planes but the first @n. */
+void picture_keep_planes (Picture *picture, int n);
 void picture_free (Picture *picture);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Picture, picture_free)
 

@@ -384,8 +384,10 @@ GST_START_TEST (crop_is_what_is_scaled)
 
       got = picture_read (&out_info, buffer);
       expected = scale (h[1], &part_info, picture_to_frame (part, &part_info));
-      if (between)
-        got->n_planes = expected->n_planes = 1;
+      if (between) {
+        picture_keep_planes (got, 1);
+        picture_keep_planes (expected, 1);
+      }
       if (between && is_p010)
         for (int k = 0; k < 2 * to_width * to_height; k += 2) {
           expected->plane[0].data[k] &= near ? 0 : 0xc0;

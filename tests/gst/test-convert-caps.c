@@ -6,7 +6,9 @@
 #include "common.h"
 #include "picture.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define GPU "video/x-raw(memory:GPUCache)"
 
@@ -88,13 +90,13 @@ GST_START_TEST (colours_carried_over)
                                      ",chroma-site=cosited"};
   static const char *const wants[] = {"", ",colorimetry=bt709", ",colorimetry=bt601,chroma-site=jpeg",
                                       ",colorimetry=bt2020,chroma-site=cosited"};
-  static const char *const formats[] = {"I420", "NV12", "P010_10LE", "RGB", "BGRA", "GRAY8"};
+  static const char *const formats[] = {"I420", "P010_10LE", "BGRA", "GRAY8"};
   static const int heights[] = {240, 720};
 
   for (guint i = 0; i < G_N_ELEMENTS (formats) * G_N_ELEMENTS (formats) * G_N_ELEMENTS (says) * 2; i++) {
-    const char *from = formats[i % 6], *to = formats[i / 6 % 6], *said = says[i / 36 % G_N_ELEMENTS (says)];
-    const int height = heights[i / 36 / G_N_ELEMENTS (says)];
-    const gboolean has_chroma = from[0] == 'I' || from[0] == 'N' || from[0] == 'P';
+    const char *from = formats[i % 4], *to = formats[i / 4 % 4], *said = says[i / 16 % G_N_ELEMENTS (says)];
+    const int height = heights[i / 16 / G_N_ELEMENTS (says)];
+    const gboolean has_chroma = from[0] == 'I' || from[0] == 'P';
 
     if (!has_chroma && strstr (said, "chroma-site"))
       continue;
@@ -332,15 +334,34 @@ GST_START_TEST (interlaced_without_moving_chroma)
 }
 GST_END_TEST
 
-/* The functions are called in brackets: the macros of their names are no ISO C. */
-static GString *logged;
-
-static void
-on_log (GstDebugCategory *category, GstDebugLevel level, const gchar *file, const gchar *function, gint line,
-        GObject *object, GstDebugMessage *message, gpointer user_data)
+/* What is logged from now on goes to a file, since the list of GStreamer's log functions leaks when one is added. */
+static int
+capture_begin (FILE *file)
 {
-  if (level <= GST_LEVEL_WARNING && !strcmp (gst_debug_category_get_name (category), "gpubasetransform"))
-    g_string_append_printf (logged, "%s\n", gst_debug_message_get (message));
+  const int old = dup (STDERR_FILENO);
+
+  fail_unless (file != NULL && old >= 0);
+  fflush (stderr);
+  fail_unless (dup2 (fileno (file), STDERR_FILENO) >= 0);
+  return old;
+}
+
+/* Returns: (transfer full): that. Takes @file and @old over. */
+static char *
+capture_end (FILE *file, int old)
+{
+  char *text;
+  size_t n;
+
+  fflush (stderr);
+  fail_unless (dup2 (old, STDERR_FILENO) >= 0);
+  close (old);
+  text = g_malloc0 (1 << 16);
+  rewind (file);
+  n = fread (text, 1, (1 << 16) - 1, file);
+  fail_unless (n < (1 << 16) - 1);
+  fclose (file);
+  return text;
 }
 
 /* What nobody downstream takes is refused at negotiation, and the log names the field. */
@@ -356,55 +377,72 @@ GST_START_TEST (log_names_the_field)
       {"gpuflip", GPU ",height=17", {"height=18 is not in 17", "downstream"}},
   };
 
-  (gst_debug_add_log_function) (on_log, NULL, NULL);
   gst_debug_set_threshold_for_name ("gpubasetransform", GST_LEVEL_WARNING);
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     GstHarness *h = gst_harness_new (cases[i].factory);
+    FILE *file = tmpfile ();
+    const int old = capture_begin (file);
+    g_autofree char *logged = NULL;
     GstVideoInfo info;
 
-    logged = g_string_new (NULL);
     info_init (&info, "RGB", 34, 18);
     gst_harness_set_sink_caps_str (h, cases[i].out);
     gst_harness_set_src_caps (h, frame_caps ("RGB", 34, 18, TRUE));
     fail_unless_equals_int (gst_harness_push (h, frame_upload (&info, frame_new (&info, 1), NULL)),
                             GST_FLOW_NOT_NEGOTIATED);
+    logged = capture_end (file, old);
     for (guint k = 0; k < 2; k++)
-      fail_unless (strstr (logged->str, cases[i].words[k]) != NULL, "\"%s\" is not in \"%s\"", cases[i].words[k],
-                   logged->str);
-    g_string_free (logged, TRUE);
+      fail_unless (strstr (logged, cases[i].words[k]) != NULL, "\"%s\" is not in \"%s\"", cases[i].words[k], logged);
     gst_harness_teardown (h);
   }
-  (gst_debug_remove_log_function) (on_log);
   gst_debug_set_threshold_for_name ("gpubasetransform", GST_LEVEL_NONE);
 }
 GST_END_TEST
 
-static const gchar *const color_tags[] = {GST_META_TAG_VIDEO_STR, GST_META_TAG_VIDEO_COLORSPACE_STR, NULL};
-static const gchar *const size_tags[] = {GST_META_TAG_VIDEO_STR, GST_META_TAG_VIDEO_SIZE_STR, NULL};
+static gboolean
+mark_init (GstMeta *meta, gpointer params, GstBuffer *buffer)
+{
+  return TRUE;
+}
+
+static gboolean
+mark_transform (GstBuffer *to, GstMeta *meta, GstBuffer *from, GQuark type, gpointer data)
+{
+  return gst_buffer_add_meta (to, meta->info, NULL) != NULL;
+}
+
+/* A meta that says nothing but what it depends on. */
+static const GstMetaInfo *
+mark_of (const char *name, const char *tag)
+{
+  const gchar *tags[] = {GST_META_TAG_VIDEO_STR, tag, NULL};
+  g_autofree char *api = g_strdup_printf ("%sAPI", name);
+
+  return gst_meta_register (gst_meta_api_type_register (api, tags), name, sizeof (GstMeta), mark_init, NULL,
+                            mark_transform);
+}
 
 /* What belongs to the picture goes on, what belongs to its colours does not. */
 GST_START_TEST (metas)
 {
+  const GstMetaInfo *colors = mark_of ("TestColorsMeta", GST_META_TAG_VIDEO_COLORSPACE_STR);
+  const GstMetaInfo *size = mark_of ("TestSizeMeta", GST_META_TAG_VIDEO_SIZE_STR);
   GstHarness *h = gst_harness_new ("gpuconvert");
   GstVideoRegionOfInterestMeta *region;
   GstVideoInfo info;
   GstBuffer *buffer;
 
-  if (!gst_meta_get_info ("test-colors")) {
-    gst_meta_register_custom ("test-colors", (const gchar **)color_tags, NULL, NULL, NULL);
-    gst_meta_register_custom ("test-size", (const gchar **)size_tags, NULL, NULL, NULL);
-  }
   info_init (&info, "NV12", 34, 18);
   gst_harness_set_caps (h, frame_caps ("NV12", 34, 18, TRUE), frame_caps ("RGB", 34, 18, TRUE));
   buffer = gst_buffer_make_writable (frame_upload (&info, frame_new (&info, 1), NULL));
-  gst_buffer_add_custom_meta (buffer, "test-colors");
-  gst_buffer_add_custom_meta (buffer, "test-size");
+  gst_buffer_add_meta (buffer, colors, NULL);
+  gst_buffer_add_meta (buffer, size, NULL);
   gst_buffer_add_video_region_of_interest_meta (buffer, "face", 4, 3, 10, 5);
   GST_BUFFER_PTS (buffer) = 77 * GST_MSECOND;
   GST_BUFFER_DURATION (buffer) = 33 * GST_MSECOND;
   buffer = push_and_pull (h, buffer);
-  fail_unless (gst_buffer_get_custom_meta (buffer, "test-size") != NULL);
-  fail_unless (gst_buffer_get_custom_meta (buffer, "test-colors") == NULL);
+  fail_unless (gst_buffer_get_meta (buffer, size->api) != NULL);
+  fail_unless (gst_buffer_get_meta (buffer, colors->api) == NULL);
   region = gst_buffer_get_video_region_of_interest_meta_id (buffer, 0);
   fail_unless (region && region->x == 4 && region->y == 3 && region->w == 10 && region->h == 5);
   fail_unless_equals_uint64 (GST_BUFFER_PTS (buffer), 77 * GST_MSECOND);

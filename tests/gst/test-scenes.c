@@ -101,7 +101,8 @@ check_decoder (const char *source)
   fail_unless (in_info.width == out_info.width && in_info.height == out_info.height);
   fail_unless (gst_video_frame_map (&in, &in_info, gst_sample_get_buffer (in_sample), GST_MAP_READ));
   fail_unless (gst_video_frame_map (&out, &out_info, gst_sample_get_buffer (out_sample), GST_MAP_READ));
-  for (int y = 0; y < out_info.height; y++)
+  /* Of large pictures a part of the rows will do. */
+  for (int y = 0; y < out_info.height; y += 1 + out_info.height / 200)
     for (int x = 0; x < out_info.width; x++) {
       double code[3] = {color_get (&in, 0, x, y), color_chroma_at (&in, 1, in_info.chroma_site, x, y),
                         color_chroma_at (&in, 2, in_info.chroma_site, x, y)};
@@ -218,8 +219,10 @@ GST_START_TEST (videocrop)
 
     assert_pictures_equal (expected, from_host, meta);
     /* There gpuresize knows where chroma is. */
-    if (strstr (work, "gpuresize") && (edge[0] % 2 || edge[1] % 2))
-      from_device->n_planes = expected->n_planes = 1;
+    if (strstr (work, "gpuresize") && (edge[0] % 2 || edge[1] % 2)) {
+      picture_keep_planes (from_device, 1);
+      picture_keep_planes (expected, 1);
+    }
     assert_pictures_equal (expected, from_device, device);
   }
 }

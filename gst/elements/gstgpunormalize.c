@@ -3,19 +3,39 @@
 /**
  * SECTION:element-gpunormalize
  * @title: gpunormalize
- * @short_description: Normalises the channels of video frames on the device
+ * @short_description: Normalises the channels of video frames on the device, to 8 bits or to tensors
  *
- * Computes `(x - base) * scale * global-scale + shift` for each sample of a frame in device memory, rounded and
- * saturated to 8 bits. With `scale-is-stddev` the scale is a standard deviation, and the factor is
- * `1 / sqrt (scale * scale + epsilon)`.
+ * Computes `(x - base) * scale * global-scale + shift` for each sample of a frame in device memory. With
+ * `scale-is-stddev` the scale is a standard deviation, and the factor is `1 / sqrt (scale * scale + epsilon)`.
  *
- * `base` and `scale` have one value for all channels, or one for each channel of the format in the order R, G, B, A
- * whatever their order in memory (Y, U, V for YUV formats; the x of RGBx is no channel). An alpha channel is treated
- * like the others.
+ * What comes out is decided by the caps downstream:
+ *
+ * - `video/x-raw(memory:GPUCache)`: the same format, rounded and saturated to 8 bits. This is what is made where caps
+ *   leave the choice.
+ * - `other/tensors(memory:GPUCache)`: a tensor of RGB formats and GRAY8, with NNStreamer's fields; `types` is
+ * `float32`, `float16` or `uint8`, in this order where caps leave the choice. `dimensions` say whether it is
+ * interleaved (HWC), as in `3:640:480:1`, or planar (CHW), as in `640:480:3:1`; where caps leave that open, `layout`
+ * does, else it is HWC. The channels are R, G, B, A, or, with `channel-order=stored`, as they lie in the picture. The
+ * alpha channel is left out if caps say so, or if they leave the choice and `base` or `scale` have three values.
+ *
+ * gpudownload gives the tensor in system memory, without any padding.
+ *
+ * `base` and `scale` have one value for all channels, or one for each channel in the order R, G, B, A whatever their
+ * order in memory (Y, U, V for YUV formats; the x of RGBx is no channel). An alpha channel is treated like the others.
  *
  * A change of properties that does not fit while frames flow is a warning, and the values before it stay in use.
  *
+ * The element implements #GstPreset. The preset `imagenet` sets what PyTorch's and others' models that were trained on
+ * ImageNet expect: means of 0.485, 0.456, 0.406 and standard deviations of 0.229, 0.224, 0.225, for samples of 0 to 1,
+ * which are those of 8 bits divided by 255.
+ *
  * ## Example launch line
+ * |[
+ * gst-launch-1.0 videotestsrc num-buffers=1 ! video/x-raw,format=RGB,width=640,height=640 ! gpuupload ! \
+ *   gpunormalize base="<123.675,116.28,103.53>" scale="<58.395,57.12,57.375>" scale-is-stddev=true layout=chw ! \
+ *   "other/tensors(memory:GPUCache),types=float32" ! gpudownload ! filesink location=tensor.raw
+ * ]|
+ * A file of 3x640x640 floats, as `numpy.fromfile ("tensor.raw", "float32").reshape (3, 640, 640)` reads it.
  * |[
  * gst-launch-1.0 videotestsrc num-buffers=1 ! video/x-raw,format=RGB ! gpuupload ! \
  *   gpunormalize base="<123.7,116.3,103.5>" scale="<58.4,57.1,57.4>" scale-is-stddev=true global-scale=64 shift=128 ! \
@@ -24,6 +44,7 @@
  */
 #include "gstgpubasetransform.h"
 #include "gstgpuelements.h"
+#include "gstgputensor.h"
 
 #include <math.h>
 
@@ -38,6 +59,8 @@ enum {
   PROP_SHIFT,
   PROP_SCALE_IS_STDDEV,
   PROP_EPSILON,
+  PROP_LAYOUT,
+  PROP_CHANNEL_ORDER,
 };
 
 #define DEFAULT_BASE 0.0
@@ -46,6 +69,8 @@ enum {
 #define DEFAULT_SHIFT 0.0
 #define DEFAULT_SCALE_IS_STDDEV FALSE
 #define DEFAULT_EPSILON 0.0
+#define DEFAULT_LAYOUT GST_GPU_TENSOR_LAYOUT_ANY
+#define DEFAULT_CHANNEL_ORDER GPU_CHANNEL_ORDER_RGB
 
 /* The properties as they were set: anything that their types allow. */
 typedef struct {
@@ -53,6 +78,8 @@ typedef struct {
   gchar *not_a_number[2]; /* the first item of base, of scale, that is none */
   gdouble global_scale, shift, epsilon;
   gboolean scale_is_stddev;
+  GstGpuTensorLayout layout;
+  GpuChannelOrder order;
 } Settings;
 
 struct _GstGpuNormalize {
@@ -67,7 +94,8 @@ struct _GstGpuNormalize {
 
 #define GST_TYPE_GPU_NORMALIZE (gst_gpu_normalize_get_type ())
 G_DECLARE_FINAL_TYPE (GstGpuNormalize, gst_gpu_normalize, GST, GPU_NORMALIZE, GstGpuBaseTransform)
-G_DEFINE_TYPE (GstGpuNormalize, gst_gpu_normalize, GST_TYPE_GPU_BASE_TRANSFORM)
+G_DEFINE_TYPE_WITH_CODE (GstGpuNormalize, gst_gpu_normalize, GST_TYPE_GPU_BASE_TRANSFORM,
+                         G_IMPLEMENT_INTERFACE (GST_TYPE_PRESET, NULL))
 #define parent_class gst_gpu_normalize_parent_class
 GST_ELEMENT_REGISTER_DEFINE_WITH_CODE (gpunormalize, "gpunormalize", GST_RANK_NONE, GST_TYPE_GPU_NORMALIZE,
                                        GST_DEBUG_CATEGORY_INIT (gst_gpu_normalize_debug, "gpunormalize", 0,
@@ -79,8 +107,208 @@ GST_ELEMENT_REGISTER_DEFINE_WITH_CODE (gpunormalize, "gpunormalize", GST_RANK_NO
 
 static GstStaticPadTemplate sink_template =
     GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (NORMALIZE_CAPS));
-static GstStaticPadTemplate src_template =
-    GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (NORMALIZE_CAPS));
+static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE (
+    "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (NORMALIZE_CAPS "; " GST_GPU_TENSOR_CAPS));
+
+#define GST_TYPE_GPU_CHANNEL_ORDER (gst_gpu_channel_order_get_type ())
+static GType
+gst_gpu_channel_order_get_type (void)
+{
+  static gsize type = 0;
+  static const GEnumValue values[] = {
+      {GPU_CHANNEL_ORDER_RGB, "R, G, B, A", "rgb"},
+      {GPU_CHANNEL_ORDER_STORED, "As in the picture's memory: B, G, R for BGR", "stored"},
+      {0, NULL, NULL},
+  };
+
+  if (g_once_init_enter (&type))
+    g_once_init_leave (&type, g_enum_register_static ("GstGpuChannelOrder", values));
+  return type;
+}
+
+/* Caps. */
+
+/* The numbers of channels that a tensor of @format can have; 0 if there can be none of it. */
+static guint
+tensor_channels (const gchar *format, guint channels[2])
+{
+  const GpuFormatInfo *info = gpu_format_info (gpu_format_from_name (format));
+
+  if (!info || info->is_tensor || info->bits != 8 || (info->is_yuv && info->n_channels > 1))
+    return 0;
+  channels[0] = info->n_channels;
+  channels[1] = 3;
+  return info->has_alpha ? 2 : 1;
+}
+
+static gboolean
+makes_tensors (const GValue *formats)
+{
+  guint channels[2];
+
+  if (formats && G_VALUE_HOLDS_STRING (formats))
+    return tensor_channels (g_value_get_string (formats), channels) > 0;
+  for (guint i = 0; formats && GST_VALUE_HOLDS_LIST (formats) && i < gst_value_list_get_size (formats); i++)
+    if (makes_tensors (gst_value_list_get_value (formats, i)))
+      return TRUE;
+  return !formats;
+}
+
+static void
+append_tensors (GstGpuNormalize *self, GstCaps *caps, const GstStructure *video, GstGpuTensorLayout choice)
+{
+  const gchar *format = gst_structure_get_string (video, "format");
+  guint channels[2], n;
+  gint width, height;
+
+  if (!makes_tensors (gst_structure_get_value (video, "format"))) {
+    GST_DEBUG_OBJECT (self,
+                      "no tensor is made of %" GST_PTR_FORMAT ": its field format is neither an RGB format nor GRAY8",
+                      (gpointer)video);
+    return;
+  }
+  if (!format || !gst_structure_get_int (video, "width", &width) || !gst_structure_get_int (video, "height", &height)) {
+    gst_gpu_tensor_append (caps, NULL, GST_GPU_TENSOR_ANY_TYPE, video);
+    return;
+  }
+  n = tensor_channels (format, channels);
+  for (guint layout = 0; layout < GPU_N_LAYOUTS; layout++)
+    for (guint i = 0; i < n; i++) {
+      GpuImageSpec spec;
+
+      if (gst_gpu_tensor_layout_allows (choice, (GpuLayout)layout) &&
+          gpu_image_spec_init_tensor (&spec, GPU_ELEMENT_U8, (GpuLayout)layout, channels[i], (guint32)width,
+                                      (guint32)height, NULL))
+        gst_gpu_tensor_append (caps, &spec, GST_GPU_TENSOR_ANY_TYPE, video);
+    }
+}
+
+/* Formats of which a tensor of so many channels can be made; of any number if that is 0. */
+static void
+set_formats (GstStructure *video, guint wanted)
+{
+  GValue list = G_VALUE_INIT;
+
+  g_value_init (&list, GST_TYPE_LIST);
+  for (guint format = 1; format <= GPU_LAST_PICTURE_FORMAT; format++) {
+    const gchar *name = gpu_format_info ((GpuFormat)format)->name;
+    guint channels[2];
+    guint n = tensor_channels (name, channels);
+    GValue item = G_VALUE_INIT;
+
+    if (n == 0 || (wanted && channels[0] != wanted && (n == 1 || channels[1] != wanted)))
+      continue;
+    g_value_init (&item, G_TYPE_STRING);
+    g_value_set_static_string (&item, name);
+    gst_value_list_append_and_take_value (&list, &item);
+  }
+  gst_structure_take_value (video, "format", &list);
+}
+
+static void
+append_video (GstCaps *caps, const GstStructure *tensor, const GpuImageSpec *shape)
+{
+  GstStructure *video = gst_gpu_structure_like (tensor, "video/x-raw");
+
+  set_formats (video, shape ? shape->channels : 0);
+  if (shape)
+    gst_structure_set (video, "width", G_TYPE_INT, (gint)shape->width, "height", G_TYPE_INT, (gint)shape->height, NULL);
+  gst_caps_append_structure_full (caps, video, gst_caps_features_new (GST_CAPS_FEATURE_MEMORY_GPU_CACHE, NULL));
+}
+
+/* The pictures that tensors downstream can be made of. */
+static void
+append_sources (GstCaps *caps, const GstStructure *tensor, GstGpuTensorLayout choice)
+{
+  GpuImageSpec shapes[16];
+  const gint n = gst_gpu_tensor_shapes (GST_PAD_SRC, tensor, shapes, G_N_ELEMENTS (shapes));
+
+  if (n < 0)
+    append_video (caps, tensor, NULL);
+  for (gint i = 0; i < n; i++)
+    if (gst_gpu_tensor_layout_allows (choice, gpu_format_info (shapes[i].format)->layout))
+      append_video (caps, tensor, &shapes[i]);
+}
+
+static GstGpuTensorLayout
+get_layout (GstGpuNormalize *self)
+{
+  GstGpuTensorLayout layout;
+
+  GST_OBJECT_LOCK (self);
+  layout = self->settings.layout;
+  GST_OBJECT_UNLOCK (self);
+  return layout;
+}
+
+static GstCaps *
+gst_gpu_normalize_transform_caps (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps, GstCaps *filter)
+{
+  GstGpuNormalize *self = GST_GPU_NORMALIZE (trans);
+  const GstGpuTensorLayout layout = get_layout (self);
+  GstCaps *result = gst_caps_new_empty ();
+
+  for (guint i = 0; i < gst_caps_get_size (caps); i++) {
+    const GstStructure *structure = gst_caps_get_structure (caps, i);
+
+    if (!gst_gpu_structure_is_tensor (structure))
+      gst_caps_append_structure_full (result, gst_structure_copy (structure),
+                                      gst_caps_features_copy (gst_caps_get_features (caps, i)));
+    else if (direction == GST_PAD_SRC)
+      append_sources (result, structure, layout);
+  }
+  for (guint i = 0; direction == GST_PAD_SINK && i < gst_caps_get_size (caps); i++)
+    append_tensors (self, result, gst_caps_get_structure (caps, i), layout);
+  return gst_gpu_caps_filter (result, filter);
+}
+
+/* Whether an alpha channel that may be left out is. */
+static gboolean
+leaves_alpha_out (GstGpuNormalize *self)
+{
+  gboolean result;
+
+  GST_OBJECT_LOCK (self);
+  result = self->settings.base->len == 3 || self->settings.scale->len == 3;
+  GST_OBJECT_UNLOCK (self);
+  return result;
+}
+
+/* The tensors that can be made of @video, the best first. */
+static guint
+list_candidates (GstGpuNormalize *self, const GstVideoInfo *video, GpuImageSpec candidates[2 * 6])
+{
+  const GstGpuTensorLayout choice = get_layout (self);
+  const gboolean opaque = leaves_alpha_out (self);
+  guint channels[2], count = 0;
+  const guint n = tensor_channels (GST_VIDEO_INFO_NAME (video), channels);
+
+  for (guint element = GPU_N_ELEMENTS; element > 0; element--)
+    for (guint i = 0; i < n; i++)
+      for (guint layout = 0; layout < GPU_N_LAYOUTS; layout++)
+        if (gst_gpu_tensor_layout_allows (choice, (GpuLayout)layout))
+          count += gpu_image_spec_init_tensor (&candidates[count], (GpuElement)(element - 1), (GpuLayout)layout,
+                                               channels[opaque ? n - 1 - i : i], (guint32)GST_VIDEO_INFO_WIDTH (video),
+                                               (guint32)GST_VIDEO_INFO_HEIGHT (video), NULL);
+  return count;
+}
+
+static GstCaps *
+gst_gpu_normalize_fixate_caps (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps, GstCaps *others)
+{
+  GstGpuNormalize *self = GST_GPU_NORMALIZE (trans);
+  GpuImageSpec candidates[2 * 6];
+  GstGpuFrameInfo info;
+
+  if (direction == GST_PAD_SINK && !gst_caps_is_empty (others) &&
+      gst_gpu_structure_is_tensor (gst_caps_get_structure (others, 0)) &&
+      gst_gpu_frame_info_from_caps (&info, caps, NULL)) {
+    GstCaps *best = gst_gpu_tensor_fixate (others, candidates, list_candidates (self, &info.video, candidates));
+
+    others = best ? best : others;
+  }
+  return GST_BASE_TRANSFORM_CLASS (parent_class)->fixate_caps (trans, direction, caps, others);
+}
 
 /* From settings to parameters. */
 
@@ -95,15 +323,16 @@ check_number (const gchar *property, gdouble value, GError **error)
 
 /* One value is for all channels. */
 static gboolean
-fill_channels (const gchar *property, const GArray *array, const gchar *not_a_number, const GstVideoInfo *info,
-               gfloat *channels, GError **error)
+fill_channels (const gchar *property, const GArray *array, const gchar *not_a_number, const GstGpuFrameInfo *out,
+               gdouble *channels, GError **error)
 {
-  const guint n = gpu_format_info (gst_gpu_format_from_video_format (GST_VIDEO_INFO_FORMAT (info)))->n_channels;
+  const GpuFormatInfo *info = gpu_format_info (out->spec.format);
+  const guint n = info->is_tensor ? out->spec.channels : info->n_channels;
 
   if (array->len != 1 && array->len != n) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
                  "%s: %u values were given, but %s has %u channels: give one for all, or one for each.", property,
-                 array->len, gst_video_format_to_string (GST_VIDEO_INFO_FORMAT (info)), n);
+                 array->len, info->is_tensor ? "the tensor" : info->name, n);
     return FALSE;
   }
   if (not_a_number) {
@@ -112,30 +341,29 @@ fill_channels (const gchar *property, const GArray *array, const gchar *not_a_nu
     return FALSE;
   }
   for (guint i = 0; i < n; i++) {
-    gdouble value = g_array_index (array, gdouble, array->len == 1 ? 0 : i);
-
-    if (!check_number (property, value, error))
+    channels[i] = g_array_index (array, gdouble, array->len == 1 ? 0 : i);
+    if (!check_number (property, channels[i], error))
       return FALSE;
-    channels[i] = (gfloat)value;
   }
   return TRUE;
 }
 
 /* Under the object lock. */
 static gboolean
-make_params (const Settings *settings, const GstVideoInfo *info, GpuNormalize *params, GError **error)
+make_params (const Settings *settings, const GstGpuFrameInfo *out, GpuNormalize *params, GError **error)
 {
   gpu_normalize_init (params);
-  if (!fill_channels ("base", settings->base, settings->not_a_number[0], info, params->base, error) ||
-      !fill_channels ("scale", settings->scale, settings->not_a_number[1], info, params->scale, error) ||
+  if (!fill_channels ("base", settings->base, settings->not_a_number[0], out, params->base, error) ||
+      !fill_channels ("scale", settings->scale, settings->not_a_number[1], out, params->scale, error) ||
       !check_number ("global-scale", settings->global_scale, error) ||
       !check_number ("shift", settings->shift, error) || !check_number ("epsilon", settings->epsilon, error))
     return FALSE;
 
-  params->global_scale = (gfloat)settings->global_scale;
-  params->shift = (gfloat)settings->shift;
-  params->epsilon = (gfloat)settings->epsilon;
+  params->global_scale = settings->global_scale;
+  params->shift = settings->shift;
+  params->epsilon = settings->epsilon;
   params->scale_is_stddev = settings->scale_is_stddev;
+  params->order = settings->order;
 
   for (guint i = 0; i < GPU_MAX_CHANNELS; i++) {
     gdouble factor = params->scale[i];
@@ -158,14 +386,20 @@ static gboolean
 changes_nothing (const GpuNormalize *params)
 {
   for (guint i = 0; i < GPU_MAX_CHANNELS; i++) {
-    gfloat scale = params->scale[i];
+    gdouble scale = params->scale[i];
 
     if (params->scale_is_stddev)
-      scale = 1 / sqrtf (scale * scale + params->epsilon);
+      scale = 1 / sqrt (scale * scale + params->epsilon);
     if (params->base[i] != 0 || scale != 1)
       return FALSE;
   }
   return params->global_scale == 1 && params->shift == 0;
+}
+
+static gboolean
+may_pass_through (const GstGpuFrameInfo *out, const GpuNormalize *params)
+{
+  return !gst_gpu_frame_info_is_tensor (out) && changes_nothing (params);
 }
 
 static gboolean
@@ -178,13 +412,13 @@ gst_gpu_normalize_set_info (GstGpuBaseTransform *base, const GstGpuFrameInfo *in
 
   GST_OBJECT_LOCK (self);
   self->changed = FALSE;
-  made = make_params (&self->settings, &in->video, &params, error);
+  made = make_params (&self->settings, out, &params, error);
   GST_OBJECT_UNLOCK (self);
   if (!made)
     return FALSE;
 
   self->params = params;
-  gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (self), changes_nothing (&params));
+  gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (self), may_pass_through (out, &params));
   return TRUE;
 }
 
@@ -192,17 +426,17 @@ static gboolean
 gst_gpu_normalize_update (GstGpuBaseTransform *base)
 {
   GstGpuNormalize *self = GST_GPU_NORMALIZE (base);
-  const GstVideoInfo *info = gst_gpu_base_transform_in_info (base);
+  const GstGpuFrameInfo *out = gst_gpu_base_transform_out_frame_info (base);
   g_autoptr (GError) error = NULL;
   gboolean made = FALSE;
   GpuNormalize params;
 
-  if (GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_UNKNOWN)
+  if (out->spec.format == GPU_FORMAT_UNKNOWN)
     return FALSE;
 
   GST_OBJECT_LOCK (self);
   if (self->changed)
-    made = make_params (&self->settings, info, &params, &error);
+    made = make_params (&self->settings, out, &params, &error);
   self->changed = FALSE;
   GST_OBJECT_UNLOCK (self);
 
@@ -213,9 +447,9 @@ gst_gpu_normalize_update (GstGpuBaseTransform *base)
 
   /* Caps stay what they are, so nobody asks again whether there is anything to do. */
   self->params = params;
-  if (changes_nothing (&params) == gst_base_transform_is_passthrough (GST_BASE_TRANSFORM (self)))
+  if (may_pass_through (out, &params) == gst_base_transform_is_passthrough (GST_BASE_TRANSFORM (self)))
     return FALSE;
-  gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (self), changes_nothing (&params));
+  gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (self), may_pass_through (out, &params));
   return TRUE;
 }
 
@@ -292,6 +526,12 @@ gst_gpu_normalize_set_property (GObject *object, guint id, const GValue *value, 
   case PROP_EPSILON:
     settings->epsilon = g_value_get_double (value);
     break;
+  case PROP_LAYOUT:
+    settings->layout = g_value_get_enum (value);
+    break;
+  case PROP_CHANNEL_ORDER:
+    settings->order = g_value_get_enum (value);
+    break;
   default:
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
     break;
@@ -325,6 +565,12 @@ gst_gpu_normalize_get_property (GObject *object, guint id, GValue *value, GParam
   case PROP_EPSILON:
     g_value_set_double (value, settings->epsilon);
     break;
+  case PROP_LAYOUT:
+    g_value_set_enum (value, settings->layout);
+    break;
+  case PROP_CHANNEL_ORDER:
+    g_value_set_enum (value, settings->order);
+    break;
   default:
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
     break;
@@ -353,6 +599,7 @@ gst_gpu_normalize_class_init (GstGpuNormalizeClass *klass)
   const GParamFlags lax_flags = flags | G_PARAM_LAX_VALIDATION;
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
+  GstBaseTransformClass *trans_class = GST_BASE_TRANSFORM_CLASS (klass);
   GstGpuBaseTransformClass *base_class = GST_GPU_BASE_TRANSFORM_CLASS (klass);
 
   object_class->set_property = gst_gpu_normalize_set_property;
@@ -390,22 +637,39 @@ gst_gpu_normalize_class_init (GstGpuNormalizeClass *klass)
                                    g_param_spec_double ("epsilon", "Epsilon",
                                                         "What is added to the square of each standard deviation", 0,
                                                         G_MAXFLOAT, DEFAULT_EPSILON, flags));
+  g_object_class_install_property (
+      object_class, PROP_LAYOUT,
+      g_param_spec_enum ("layout", "Layout",
+                         "Which tensors are made where caps leave the choice; any is hwc then. Others are not offered",
+                         GST_TYPE_GPU_TENSOR_LAYOUT, DEFAULT_LAYOUT,
+                         G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY));
+  g_object_class_install_property (object_class, PROP_CHANNEL_ORDER,
+                                   g_param_spec_enum ("channel-order", "Channel order",
+                                                      "In which order a tensor has the channels",
+                                                      GST_TYPE_GPU_CHANNEL_ORDER, DEFAULT_CHANNEL_ORDER, array_flags));
 
   gst_element_class_add_static_pad_template (element_class, &sink_template);
   gst_element_class_add_static_pad_template (element_class, &src_template);
-  gst_element_class_set_static_metadata (element_class, "GPU normaliser", "Filter/Effect/Video/Hardware",
-                                         "Normalises the channels of video frames in cached device memory",
-                                         GST_GPU_AUTHOR);
+  gst_element_class_set_static_metadata (
+      element_class, "GPU normaliser", "Filter/Effect/Video/Hardware",
+      "Normalises the channels of video frames in cached device memory, to 8 bits or "
+      "to tensors",
+      GST_GPU_AUTHOR);
   gst_element_class_add_static_metadata (
       element_class, "example",
-      "gst-launch-1.0 videotestsrc num-buffers=1 ! video/x-raw,format=RGB ! gpuupload ! gpunormalize "
-      "base=\"<123.7,116.3,103.5>\" scale=\"<58.4,57.1,57.4>\" scale-is-stddev=true global-scale=64 "
-      "shift=128 ! gpudownload ! videoconvert ! pngenc ! filesink location=normalize.png");
+      "gst-launch-1.0 videotestsrc num-buffers=1 ! video/x-raw,format=RGB,width=640,height=640 ! gpuupload ! "
+      "gpunormalize base=\"<123.675,116.28,103.53>\" scale=\"<58.395,57.12,57.375>\" scale-is-stddev=true layout=chw ! "
+      "\"other/tensors(memory:GPUCache),types=float32\" ! gpudownload ! filesink location=tensor.raw");
 
+  trans_class->transform_caps = GST_DEBUG_FUNCPTR (gst_gpu_normalize_transform_caps);
+  trans_class->fixate_caps = GST_DEBUG_FUNCPTR (gst_gpu_normalize_fixate_caps);
   base_class->in_place = TRUE;
   base_class->update = gst_gpu_normalize_update;
   base_class->set_info = gst_gpu_normalize_set_info;
   base_class->process = gst_gpu_normalize_process;
+
+  gst_type_mark_as_plugin_api (GST_TYPE_GPU_TENSOR_LAYOUT, 0);
+  gst_type_mark_as_plugin_api (GST_TYPE_GPU_CHANNEL_ORDER, 0);
 }
 
 static void
@@ -421,5 +685,7 @@ gst_gpu_normalize_init (GstGpuNormalize *self)
   self->settings.shift = DEFAULT_SHIFT;
   self->settings.scale_is_stddev = DEFAULT_SCALE_IS_STDDEV;
   self->settings.epsilon = DEFAULT_EPSILON;
+  self->settings.layout = DEFAULT_LAYOUT;
+  self->settings.order = DEFAULT_CHANNEL_ORDER;
   gpu_normalize_init (&self->params);
 }

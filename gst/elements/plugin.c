@@ -15,6 +15,7 @@ plugin_init (GstPlugin *plugin)
   result |= GST_ELEMENT_REGISTER (gpuflip, plugin);
   result |= GST_ELEMENT_REGISTER (gpuresize, plugin);
   result |= GST_ELEMENT_REGISTER (gpunormalize, plugin);
+  result |= GST_ELEMENT_REGISTER (gpureformat, plugin);
   return result;
 }
 

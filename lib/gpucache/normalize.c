@@ -101,12 +101,13 @@ static const GpuKernel tensor_kernel = {
 };
 
 static bool
-check_finite (const char *what, const char *channel, float value, GError **error)
+check_finite (const char *what, const char *channel, double value, GError **error)
 {
-  if (isfinite (value))
+  /* Pictures are worked on in floats. */
+  if (isfinite ((float)value))
     return true;
   g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "Normalize needs a finite number as %s%s%s, not %g", what,
-               *channel ? " of channel " : "", channel, (double)value);
+               *channel ? " of channel " : "", channel, value);
   return false;
 }
 
@@ -151,7 +152,7 @@ find_factors (const GpuNormalize *params, const GpuFormatInfo *info, double *fac
     return false;
   if (params->epsilon < 0) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "Normalize needs an epsilon of at least 0, not %g",
-                 (double)params->epsilon);
+                 params->epsilon);
     return false;
   }
   for (unsigned i = 0; i < info->n_channels; i++)
@@ -169,7 +170,8 @@ set_plane_channels (GpuNormalizePlane *plane, const GpuNormalize *params, const 
     plane->channel[i] = (GpuNormalizeChannel){0, 0, 255};
   for (unsigned i = 0; i < info->n_channels; i++)
     if (info->channel_plane[i] == number)
-      plane->channel[info->channel[i]] = (GpuNormalizeChannel){params->base[i], (float)factors[i], params->shift};
+      plane->channel[info->channel[i]] =
+          (GpuNormalizeChannel){(float)params->base[i], (float)factors[i], (float)params->shift};
 }
 
 /* Threads in x that a row needs: one for each 16-byte line of the destination that it touches. */

@@ -34,7 +34,7 @@ typedef enum {
  * out = (in - base) * factor * global_scale + shift.
  *
  * To a picture it is rounded to nearest, ties to even, and saturated to 0 .. 255. Each step is done in single
- * precision, with factor * global_scale as one number. Padding bytes (the x of RGBx) become 255.
+ * precision, with base, shift and factor * global_scale rounded to it. Padding bytes (the x of RGBx) become 255.
  *
  * To a tensor it is done in double precision and rounded once, to nearest, ties to even: a float is within half a unit
  * of its last place of what these parameters give, and so is a half; 8 bits saturate.
@@ -42,12 +42,12 @@ typedef enum {
  * Every device gives the same bytes. Entries of channels that the format lacks are not looked at.
  */
 typedef struct {
-  float base[GPU_MAX_CHANNELS];
-  float scale[GPU_MAX_CHANNELS];
-  float global_scale;
-  float shift;
+  double base[GPU_MAX_CHANNELS];
+  double scale[GPU_MAX_CHANNELS];
+  double global_scale;
+  double shift;
   bool scale_is_stddev;
-  float epsilon;
+  double epsilon;
   GpuChannelOrder order;
 } GpuNormalize;
 

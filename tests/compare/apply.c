@@ -111,15 +111,15 @@ normalize (char **words)
   const GpuImageSpec to = tensor (number (words, 4), number (words, 5), number (words, 6), w, h);
   GpuNormalize params = {.order = (GpuChannelOrder)number (words, 7),
                          .scale_is_stddev = number (words, 8),
-                         .epsilon = (float)real (words, 9),
-                         .global_scale = (float)real (words, 10),
-                         .shift = (float)real (words, 11)};
+                         .epsilon = real (words, 9),
+                         .global_scale = real (words, 10),
+                         .shift = real (words, 11)};
   g_autoptr (GError) error = NULL;
   GpuImage *src = read_image (&spec, &packed), *dst = test_image_new (device, &to, stream);
 
   for (unsigned c = 0; c < 4; c++) {
-    params.base[c] = (float)real (words, 12 + c);
-    params.scale[c] = (float)real (words, 16 + c);
+    params.base[c] = real (words, 12 + c);
+    params.scale[c] = real (words, 16 + c);
   }
   check (gpu_normalize (stream, src, dst, &params, &error), error);
   write_image (dst, &to);

@@ -66,15 +66,13 @@ def normalize(program, random, worst):
                     used = channels[:3] if len(channels) == 4 and random.integers(2) else channels
                     job = ["normalize", name, width, height, number, layout, len(used), order, stddev, repr(epsilon),
                            repr(global_scale), shift, *map(repr, base), *map(repr, scale)]
-                    # What the program reads the numbers as.
-                    single = lambda value: numpy.float64(numpy.float32(value))
                     exact = numpy.empty((height, width, len(used)))
                     for c, byte in enumerate(used):
-                        factor = single(scale[c])
+                        factor = scale[c]
                         if stddev:
-                            factor = 1 / numpy.sqrt(factor * factor + single(epsilon))
-                        factor *= single(global_scale)
-                        exact[..., c] = (picture[..., byte] - single(base[c])) * factor + single(shift)
+                            factor = 1 / numpy.sqrt(factor * factor + epsilon)
+                        factor *= global_scale
+                        exact[..., c] = (picture[..., byte].astype(float) - base[c]) * factor + shift
                     if order:
                         exact = exact[..., numpy.argsort(used)]
                     data = picture.transpose(2, 0, 1).copy() if planar else picture

@@ -19,12 +19,12 @@ normalized (const GpuNormalize *params, unsigned channel, uint8_t value)
   double scale = params->scale[channel];
   double factor = params->scale_is_stddev ? 1 / sqrt (scale * scale + params->epsilon) : scale;
   /* Each step rounds to a float. */
-  volatile float step = (float)value - params->base[channel];
+  volatile float step = (float)value - (float)params->base[channel];
 
   step = step * (float)(factor * params->global_scale);
-  step = step + params->shift;
+  step = step + (float)params->shift;
 
-  double real = (value - (double)params->base[channel]) * factor * params->global_scale + params->shift;
+  double real = (value - params->base[channel]) * factor * params->global_scale + params->shift;
   double rounded = CLAMP (nearbyint ((double)step), 0, 255);
 
   g_assert_cmpfloat (fabs (rounded - CLAMP (real, 0, 255)), <, 0.5001);
@@ -225,7 +225,7 @@ tensor_reference (const Picture *src, Picture *dst, const void *data)
         const uint8_t in = planar ? *picture_at (src, letter, x, y) : picture_at (src, 0, x, y)[letter];
         const size_t at = info->layout == GPU_LAYOUT_HWC ? ((size_t)y * dst->spec.width + x) * n + to
                                                          : ((size_t)to * dst->spec.height + y) * dst->spec.width + x;
-        const double value = (in - (double)params->base[c]) * (factor * params->global_scale) + params->shift;
+        const double value = (in - params->base[c]) * (factor * params->global_scale) + params->shift;
 
         if (info->element == GPU_ELEMENT_U8)
           dst->bytes[at] = (uint8_t)CLAMP (nearbyint (value), 0, 255);
@@ -302,7 +302,7 @@ typedef struct {
 
 /* Parameters with one member changed. */
 static void
-refuse (const Refusal *refusal, size_t member, float value, bool is_stddev, const char *text)
+refuse (const Refusal *refusal, size_t member, double value, bool is_stddev, const char *text)
 {
   GpuNormalize params;
 

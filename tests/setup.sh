@@ -84,5 +84,6 @@ build_release () {
     fail "the build failed; the whole output is in $log"
   fi
   export GST_PLUGIN_PATH=$dir/gst/elements${GST_PLUGIN_PATH:+:$GST_PLUGIN_PATH}
+  export GST_PRESET_PATH=$root/gst/elements/presets${GST_PRESET_PATH:+:$GST_PRESET_PATH}
   export GST_REGISTRY=$dir/registry.bin
 }

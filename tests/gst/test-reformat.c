@@ -181,8 +181,7 @@ GST_START_TEST (pictures_are_tensors)
               ck_abort_msg ("%s %s: channel %d at (%d, %d) is %d, not %d", formats[i], planar ? "CHW" : "HWC", c, x, y,
                             data[tensor_index (&tensor, c, x, y)], *sample (in, c, x, y));
 
-      gst_harness_set_sink_caps_str (back,
-                                     g_strdup_printf ("video/x-raw(memory:GPUCache),format=%s,width=33", formats[i]));
+      gst_harness_set_sink_caps (back, frame_caps (formats[i], 33, 17, TRUE));
       gst_harness_set_src_caps (back, tensor_caps (&tensor, TRUE));
       buffer = push_and_pull (back, buffer);
       out = picture_read (&info, buffer);

@@ -82,6 +82,8 @@ GST_START_TEST (every_layout_and_type)
           result.planar = layouts >> 1;
           check (&source, &result, 1, 0);
           check (&source, &result, -0.37, 100.3);
+          check (&source, &result, 1.5, 0);
+          check (&source, &result, 1, -3.25);
         }
 }
 GST_END_TEST

@@ -134,11 +134,9 @@ tensor_channels (const gchar *format, guint channels[2])
 {
   const GpuFormatInfo *info = gpu_format_info (gpu_format_from_name (format));
 
-  if (!info || info->is_tensor || info->bits != 8 || (info->is_yuv && info->n_channels > 1))
-    return 0;
-  channels[0] = info->n_channels;
+  channels[0] = gst_gpu_tensor_channels (info);
   channels[1] = 3;
-  return info->has_alpha ? 2 : 1;
+  return !channels[0] ? 0 : info->has_alpha ? 2 : 1;
 }
 
 static gboolean

@@ -82,10 +82,10 @@ static GstStaticPadTemplate src_template =
 static guint
 picture_channels (const GpuFormatInfo *info, GpuLayout *layout)
 {
-  if (!info || info->is_tensor || info->bits != 8 || (info->is_yuv && info->n_channels > 1))
-    return 0;
-  *layout = info->n_planes > 1 ? GPU_LAYOUT_CHW : GPU_LAYOUT_HWC;
-  return info->n_channels;
+  const guint channels = gst_gpu_tensor_channels (info);
+
+  *layout = channels && info->n_planes > 1 ? GPU_LAYOUT_CHW : GPU_LAYOUT_HWC;
+  return channels;
 }
 
 static gboolean
@@ -103,7 +103,7 @@ set_formats (GstStructure *video, guint channels, GstGpuTensorLayout choice)
   g_value_init (&list, GST_TYPE_LIST);
   for (guint format = 1; format <= GPU_LAST_PICTURE_FORMAT; format++) {
     const GpuFormatInfo *info = gpu_format_info ((GpuFormat)format);
-    GpuLayout layout = GPU_LAYOUT_HWC;
+    GpuLayout layout;
     const guint n = picture_channels (info, &layout);
     GValue item = G_VALUE_INIT;
 
@@ -190,7 +190,7 @@ transform_picture (GstCaps *result, const GstStructure *video, const GpuFormatIn
                    GstGpuTensorLayout choice)
 {
   GstStructure *other = gst_structure_copy (video);
-  GpuLayout layout = GPU_LAYOUT_HWC;
+  GpuLayout layout;
   const guint channels = picture_channels (info, &layout);
   gint width, height;
 

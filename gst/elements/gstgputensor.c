@@ -43,6 +43,14 @@ gst_gpu_structure_like (const GstStructure *from, const gchar *name)
   return structure;
 }
 
+guint
+gst_gpu_tensor_channels (const GpuFormatInfo *info)
+{
+  if (!info || info->is_tensor || info->bits != 8 || (info->is_yuv && info->n_channels > 1))
+    return 0;
+  return info->n_channels;
+}
+
 /* What @text means with the layout of that name; NULL: the usual one. */
 static guint
 read_shape (const gchar *text, const gchar *layout, GpuImageSpec *shape)

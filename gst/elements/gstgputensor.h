@@ -34,6 +34,9 @@ gboolean gst_gpu_structure_is_tensor (const GstStructure *structure);
 /** Returns: (transfer full): an empty structure of caps with the framerate of @from, if that has one. */
 GstStructure *gst_gpu_structure_like (const GstStructure *from, const gchar *name);
 
+/** The channels of a picture in this format as a tensor has them; 0 if it cannot become one. (nullable) @info. */
+guint gst_gpu_tensor_channels (const GpuFormatInfo *info);
+
 /**
  * gst_gpu_tensor_shapes:
  * @direction: the pad that @structure belongs to

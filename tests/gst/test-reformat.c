@@ -354,7 +354,6 @@ GST_START_TEST (settings_change_while_playing)
   frame = tensor_upload (&tensor, frame);
   gst_harness_set_src_caps (h, tensor_caps (&tensor, TRUE));
   for (guint i = 0; i < G_N_ELEMENTS (scales); i++) {
-    g_autofree guint8 *out = NULL;
     GstBuffer *buffer;
 
     g_object_set (h->element, "scale", scales[i], NULL);

@@ -104,6 +104,7 @@ GpuStatus gpu_cuda_event_query (GpuDevice *device, void *event, GError **error);
 bool gpu_cuda_event_synchronize (GpuDevice *device, void *event, GError **error);
 bool gpu_cuda_stream_wait (GpuDevice *device, void *stream, void *event, GError **error);
 bool gpu_cuda_copy (GpuDevice *device, const GpuCopy *copy, GpuCopyKind kind, void *stream, GError **error);
+bool gpu_cuda_prefetch (GpuDevice *device, void *data, size_t size, bool to_host, void *stream, GError **error);
 bool gpu_cuda_fill (GpuDevice *device, const GpuCopy *dst_only, uint8_t value, void *stream, GError **error);
 bool gpu_cuda_launch (GpuDevice *device, const GpuKernel *kernel, const void *args, GpuExtent extent, void *stream,
                       GError **error);

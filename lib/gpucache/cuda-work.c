@@ -182,6 +182,20 @@ gpu_cuda_copy (GpuDevice *device, const GpuCopy *copy, GpuCopyKind kind, void *s
 }
 
 bool
+gpu_cuda_prefetch (GpuDevice *device, void *data, size_t size, bool to_host, void *stream, GError **error)
+{
+  GpuCudaDevice *self = gpu_cuda_device (device);
+  CUdevice to = to_host ? CU_DEVICE_CPU : self->ordinal;
+
+  if (!self->cu->MemPrefetchAsync)
+    return true;
+  if (!gpu_cuda_enter (self, error))
+    return false;
+  return gpu_cuda_leave_with (self, self->cu->MemPrefetchAsync ((CUdeviceptr)(uintptr_t)data, size, to, stream),
+                              "cuMemPrefetchAsync", error);
+}
+
+bool
 gpu_cuda_fill (GpuDevice *device, const GpuCopy *dst_only, uint8_t value, void *stream, GError **error)
 {
   GpuCudaDevice *self = gpu_cuda_device (device);

@@ -52,6 +52,7 @@ static const GpuDeviceFuncs cuda_funcs = {
     .event_synchronize = gpu_cuda_event_synchronize,
     .stream_wait = gpu_cuda_stream_wait,
     .copy = gpu_cuda_copy,
+    .prefetch = gpu_cuda_prefetch,
     .fill = gpu_cuda_fill,
     .launch = gpu_cuda_launch,
     .host_call = gpu_cuda_host_call,

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "crew.h"
 #include "lock.h"
 
 #include <gpucache/device.h>
@@ -81,6 +82,9 @@ typedef struct {
   bool (*stream_wait) (GpuDevice *device, void *stream, void *event, GError **error);
 
   bool (*copy) (GpuDevice *device, const GpuCopy *copy, GpuCopyKind kind, void *stream, GError **error);
+  /* A hint, for managed memory: @size bytes at @data are touched by the host next, or by the device. NULL if the device
+   * has no use for it. */
+  bool (*prefetch) (GpuDevice *device, void *data, size_t size, bool to_host, void *stream, GError **error);
   bool (*fill) (GpuDevice *device, const GpuCopy *dst_only, uint8_t value, void *stream, GError **error);
   bool (*launch) (GpuDevice *device, const GpuKernel *kernel, const void *args, GpuExtent extent, void *stream,
                   GError **error);
@@ -114,6 +118,7 @@ struct GpuDevice {
   const GpuStreamHooks *stream_hooks; /* the cache's; see stream-priv.h */
   GpuStream *internal;                /* stands in where no consumer stream is given */
   void *idle_stream;                  /* native; has no work: idle memory is freed on it */
+  _Atomic (GpuCrew *) crew;           /* helps to copy memory of the host's; made when first needed */
 
   /* Every thread reads what is above, and some write what is below: it lies on other cache lines. */
   char apart[GPU_CACHE_LINES];
@@ -178,6 +183,7 @@ GpuStatus gpu_device_event_query (GpuDevice *device, void *event, GError **error
 bool gpu_device_event_synchronize (GpuDevice *device, void *event, GError **error);
 bool gpu_device_stream_wait (GpuDevice *device, void *stream, void *event, GError **error);
 bool gpu_device_copy (GpuDevice *device, const GpuCopy *copy, GpuCopyKind kind, void *stream, GError **error);
+bool gpu_device_prefetch (GpuDevice *device, void *data, size_t size, bool to_host, void *stream, GError **error);
 bool gpu_device_fill (GpuDevice *device, const GpuCopy *dst_only, uint8_t value, void *stream, GError **error);
 bool gpu_device_launch (GpuDevice *device, const GpuKernel *kernel, const void *args, GpuExtent extent, void *stream,
                         GError **error);

@@ -47,6 +47,9 @@ tear_down (GpuDevice *device)
   if (device->cache)
     gpu_cache_free (device->cache); /* which still finds itself there */
   device->cache = NULL;
+  GpuCrew *crew = atomic_exchange (&device->crew, NULL);
+  if (crew)
+    gpu_crew_free (crew);
   g_clear_pointer (&device->internal, gpu_stream_unref);
   g_clear_pointer (&device->events, gpu_event_pool_free);
   if (device->idle_stream)
@@ -501,6 +504,19 @@ gpu_device_copy (GpuDevice *device, const GpuCopy *copy, GpuCopyKind kind, void 
   if (!begin (device, GPU_CALL_COPY, error))
     return false;
   bool ok = device->funcs->copy (device, copy, kind, stream, &failure);
+  return end (device, ok, failure, error);
+}
+
+bool
+gpu_device_prefetch (GpuDevice *device, void *data, size_t size, bool to_host, void *stream, GError **error)
+{
+  GError *failure = NULL;
+
+  if (!device->funcs->prefetch)
+    return true;
+  if (!begin (device, GPU_CALL_COPY, error))
+    return false;
+  bool ok = device->funcs->prefetch (device, data, size, to_host, stream, &failure);
   return end (device, ok, failure, error);
 }
 

@@ -14,4 +14,5 @@
 #include <gpucache/reformat.h>
 #include <gpucache/resize.h>
 #include <gpucache/stream.h>
+#include <gpucache/transfer.h>
 #include <gpucache/types.h>

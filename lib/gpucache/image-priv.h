@@ -21,6 +21,9 @@
 bool gpu_images_submit (GpuStream *stream, GpuImage *const *reads, unsigned n_reads, GpuImage *const *writes,
                         unsigned n_writes, GpuSubmitFunc func, void *data, GError **error);
 
-/** The same for one kernel, which is what most operations are. */
+/** Whether samples of one can be copied to the other; sets @error if not. */
+bool gpu_image_check_same_shape (const GpuImageSpec *src, const GpuImageSpec *dst, GError **error);
+
+/** The same as gpu_images_submit() for one kernel, which is what most operations are. */
 bool gpu_images_launch (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuKernel *kernel, const void *args,
                         GpuExtent extent, GError **error);

@@ -165,6 +165,27 @@ gpu_image_view (GpuImage *image, uint32_t x, uint32_t y, uint32_t width, uint32_
 }
 
 GpuImage *
+gpu_image_view_as (GpuImage *image, size_t offset, const GpuImageSpec *spec, GError **error)
+{
+  g_return_val_if_fail (image != NULL && spec != NULL, NULL);
+
+  if (!check_spec (spec, error))
+    return NULL;
+  if (offset > image->spec.size || spec->size > image->spec.size - offset) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "%zu bytes at offset %zu do not lie in an image of %zu bytes",
+                 spec->size, offset, image->spec.size);
+    return NULL;
+  }
+
+  GpuImage *view = gpu_view_new (image->allocation->device->cache);
+  view->allocation = image->allocation;
+  view->spec = *spec;
+  view->data = image->data + offset;
+  gpu_image_ref (&image->allocation->image);
+  return view;
+}
+
+GpuImage *
 gpu_image_ref (GpuImage *image)
 {
   g_return_val_if_fail (image != NULL, NULL);
@@ -281,8 +302,8 @@ fill_planes (GpuDevice *device, void *native, void *data, GError **error)
   return true;
 }
 
-static bool
-check_same_shape (const GpuImageSpec *src, const GpuImageSpec *dst, GError **error)
+bool
+gpu_image_check_same_shape (const GpuImageSpec *src, const GpuImageSpec *dst, GError **error)
 {
   if (src->format == dst->format && src->width == dst->width && src->height == dst->height &&
       src->channels == dst->channels)
@@ -300,7 +321,7 @@ gpu_image_copy (GpuStream *stream, GpuImage *src, GpuImage *dst, GError **error)
 {
   g_return_val_if_fail (stream != NULL && src != NULL && dst != NULL, false);
 
-  if (!check_same_shape (&src->spec, &dst->spec, error))
+  if (!gpu_image_check_same_shape (&src->spec, &dst->spec, error))
     return false;
   Transfer transfer = {{&src->spec, src->data}, {&dst->spec, dst->data}, GPU_COPY_DEVICE, 0};
   return gpu_images_submit (stream, &src, 1, &dst, 1, copy_planes, &transfer, error);
@@ -340,7 +361,7 @@ gpu_image_copy_from_host (GpuStream *stream, GpuImage *image, const void *host, 
 {
   g_return_val_if_fail (stream != NULL && image != NULL && host != NULL && host_spec != NULL, false);
 
-  if (!check_same_shape (host_spec, &image->spec, error))
+  if (!gpu_image_check_same_shape (host_spec, &image->spec, error))
     return false;
   Transfer transfer = {{host_spec, (uint8_t *)host}, {&image->spec, image->data}, GPU_COPY_FROM_HOST, 0};
   return wait_for_turn (stream, image, GPU_ACCESS_WRITE, error) &&
@@ -353,7 +374,7 @@ gpu_image_copy_to_host (GpuStream *stream, GpuImage *image, void *host, const Gp
 {
   g_return_val_if_fail (stream != NULL && image != NULL && host != NULL && host_spec != NULL, false);
 
-  if (!check_same_shape (&image->spec, host_spec, error))
+  if (!gpu_image_check_same_shape (&image->spec, host_spec, error))
     return false;
   Transfer transfer = {{&image->spec, image->data}, {host_spec, host}, GPU_COPY_TO_HOST, 0};
   return wait_for_turn (stream, image, GPU_ACCESS_READ, error) &&

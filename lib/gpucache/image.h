@@ -68,6 +68,19 @@ GPU_API GpuImage *gpu_image_wrap (GpuDevice *device, const GpuImageSpec *spec, G
 GPU_API GpuImage *
 gpu_image_view (GpuImage *image, uint32_t x, uint32_t y, uint32_t width, uint32_t height, GError **error);
 
+/**
+ * gpu_image_view_as:
+ * @image: an image
+ * @offset: where in its memory, in bytes from gpu_image_data()
+ * @spec: what is there, inside @image's own size
+ *
+ * The same memory taken for something else, for frames of a layout that their memory was not acquired with. The view
+ * keeps the memory live and shares its history.
+ *
+ * Returns: (transfer full): the view, or NULL with @error set
+ */
+GPU_API GpuImage *gpu_image_view_as (GpuImage *image, size_t offset, const GpuImageSpec *spec, GError **error);
+
 GPU_API GpuImage *gpu_image_ref (GpuImage *image);
 GPU_API void gpu_image_unref (GpuImage *image);
 

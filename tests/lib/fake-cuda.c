@@ -445,6 +445,12 @@ fake_Memcpy2DAsync (const CUDA_MEMCPY2D *copy, CUstream stream)
 }
 
 static CUresult
+fake_MemPrefetchAsync (CUdeviceptr data, size_t size, CUdevice device, CUstream stream)
+{
+  return called ("cuMemPrefetchAsync %zu to %d", size, device);
+}
+
+static CUresult
 fake_MemsetD8Async (CUdeviceptr dst, unsigned char value, size_t size, CUstream stream)
 {
   CUresult result = called ("cuMemsetD8Async %zu", size);

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Staged copies: a frame in plain memory and the same frame in pinned memory of the cache, cut into slices of rows. The
+ * crew copies slices on the host while the device moves those that are ready, or the other way round. The pinned frame
+ * goes back to the cache at once and is pending there until the device has read it.
+ */
+#include "transfer-priv.h"
+
+#include "cache-priv.h"
+#include "image-priv.h"
+
+#include <sched.h>
+#include <string.h>
+
+/* What one thread copies at a time, and what the device is given at once: of less than about a mebibyte its copies have
+ * gaps between them. */
+#define SLICE_BYTES ((size_t)256 << 10)
+#define SLICES_A_COPY 4
+
+/* More than that adds nothing: the memory, not the processor, is what they wait for. */
+#define MAX_HELPERS 7
+
+/* How often a slice that is on its way is asked about before its event is waited for: the wake-up would take longer
+ * than the slice. */
+#define MAX_QUESTIONS 400
+
+typedef struct {
+  unsigned plane;
+  uint32_t row, rows;
+} Slice;
+
+typedef struct {
+  GpuImage *image, *pinned;
+  const GpuImageSpec *host_spec;
+  uint8_t *host;
+  bool inwards;
+  GArray *slices;
+} Staging;
+
+/* The device reads and writes slices [@first, @end), as few copies as planes allow. */
+typedef struct {
+  const Staging *staging;
+  unsigned first, end;
+} Move;
+
+static GArray *
+cut (const GpuImageSpec *spec, size_t slice_bytes)
+{
+  GArray *slices = g_array_new (false, false, sizeof (Slice));
+  unsigned n_planes = gpu_format_info (spec->format)->n_planes;
+  for (unsigned plane = 0; plane < n_planes; plane++) {
+    size_t row_bytes = MAX (gpu_image_spec_row_bytes (spec, plane), 1);
+    uint32_t height = gpu_image_spec_plane_height (spec, plane);
+    uint32_t most = (uint32_t)CLAMP (slice_bytes / row_bytes, 1, height);
+    for (uint32_t row = 0; row < height; row += most) {
+      const Slice slice = {plane, row, MIN (most, height - row)};
+      g_array_append_val (slices, slice);
+    }
+  }
+  return slices;
+}
+
+static GpuCopy
+describe (const GpuImageSpec *to, uint8_t *dst, const GpuImageSpec *from, const uint8_t *src, const Slice *slice)
+{
+  unsigned plane = slice->plane;
+  return (GpuCopy){.dst = dst + to->offset[plane] + slice->row * to->stride[plane],
+                   .dst_stride = to->stride[plane],
+                   .src = src + from->offset[plane] + slice->row * from->stride[plane],
+                   .src_stride = from->stride[plane],
+                   .row_bytes = gpu_image_spec_row_bytes (to, plane),
+                   .rows = slice->rows};
+}
+
+static void
+copy_on_host (void *data, unsigned i)
+{
+  const Staging *staging = data;
+  const Slice *slice = &g_array_index (staging->slices, Slice, i);
+  const GpuImageSpec *pinned_spec = &staging->pinned->spec;
+  uint8_t *pinned = staging->pinned->data;
+  GpuCopy copy = staging->inwards ? describe (pinned_spec, pinned, staging->host_spec, staging->host, slice)
+                                  : describe (staging->host_spec, staging->host, pinned_spec, pinned, slice);
+
+  if (copy.dst_stride == copy.row_bytes && copy.src_stride == copy.row_bytes) {
+    memcpy (copy.dst, copy.src, copy.row_bytes * copy.rows);
+    return;
+  }
+  for (size_t y = 0; y < copy.rows; y++)
+    memcpy ((uint8_t *)copy.dst + y * copy.dst_stride, (const uint8_t *)copy.src + y * copy.src_stride, copy.row_bytes);
+}
+
+static bool
+copy_on_device (GpuDevice *device, void *native, void *data, GError **error)
+{
+  const Move *move = data;
+  const Staging *staging = move->staging;
+  GpuImage *src = staging->inwards ? staging->pinned : staging->image;
+  GpuImage *dst = staging->inwards ? staging->image : staging->pinned;
+
+  for (unsigned i = move->first; i < move->end;) {
+    Slice joined = g_array_index (staging->slices, Slice, i++);
+    for (; i < move->end && g_array_index (staging->slices, Slice, i).plane == joined.plane; i++)
+      joined.rows += g_array_index (staging->slices, Slice, i).rows;
+    const GpuCopy copy = describe (&dst->spec, dst->data, &src->spec, src->data, &joined);
+    if (!gpu_device_copy (device, &copy, GPU_COPY_DEVICE, native, error))
+      return false;
+  }
+  return true;
+}
+
+static bool
+move (GpuStream *stream, Staging *staging, unsigned first, unsigned end, GError **error)
+{
+  Move what = {staging, first, end};
+  return staging->inwards
+             ? gpu_images_submit (stream, &staging->pinned, 1, &staging->image, 1, copy_on_device, &what, error)
+             : gpu_images_submit (stream, &staging->image, 1, &staging->pinned, 1, copy_on_device, &what, error);
+}
+
+static GpuCrew *
+get_crew (GpuDevice *device)
+{
+  GpuCrew *crew = atomic_load_explicit (&device->crew, memory_order_acquire);
+  if (crew)
+    return crew;
+  pthread_mutex_lock (&device->lock);
+  crew = atomic_load (&device->crew);
+  if (!crew) {
+    crew = gpu_crew_new (MIN (g_get_num_processors () - 1, MAX_HELPERS));
+    atomic_store_explicit (&device->crew, crew, memory_order_release);
+  }
+  pthread_mutex_unlock (&device->lock);
+  return crew;
+}
+
+static bool
+prepare (Staging *staging, GpuStream *stream, size_t slice_bytes, GError **error)
+{
+  GpuImageSpec spec = staging->image->spec;
+  spec.alignment = GPU_DEFAULT_ALIGNMENT;
+  staging->pinned =
+      gpu_image_acquire (gpu_stream_device (stream), &spec, GPU_MEMORY_HOST, stream, GPU_ACQUIRE_HOST, error);
+  if (staging->pinned)
+    staging->slices = cut (&spec, slice_bytes);
+  return staging->pinned != NULL;
+}
+
+static void
+finish (Staging *staging)
+{
+  g_array_unref (staging->slices);
+  gpu_image_unref (staging->pinned);
+}
+
+bool
+gpu_image_stage_in (GpuStream *stream, GpuImage *image, const void *host, const GpuImageSpec *host_spec,
+                    size_t slice_bytes, GError **error)
+{
+  Staging staging = {.image = image, .host_spec = host_spec, .host = (uint8_t *)host, .inwards = true};
+  if (!prepare (&staging, stream, slice_bytes, error))
+    return false;
+
+  GpuCrew *crew = get_crew (gpu_stream_device (stream));
+  const unsigned n = staging.slices->len;
+  GpuCrewJob job = {.func = copy_on_host, .data = &staging, .n = n, .ready = n};
+  bool ok = true;
+  gpu_crew_begin (crew, &job);
+  for (unsigned moved = 0; ok && moved < n;) {
+    unsigned finished = gpu_crew_finish (crew, &job, MIN (moved + SLICES_A_COPY, n));
+    ok = move (stream, &staging, moved, finished, error);
+    moved = finished;
+  }
+  gpu_crew_end (crew, &job);
+  finish (&staging);
+  return ok;
+}
+
+/* Helps with the job until the device has moved the slices before @point. */
+static bool
+wait_for_slices (GpuCrew *crew, GpuCrewJob *job, const GpuPoint *point, GError **error)
+{
+  for (unsigned i = 0; i < MAX_QUESTIONS; i++) {
+    GpuStatus status = gpu_point_query (point, error);
+    if (status != GPU_STATUS_PENDING)
+      return status == GPU_STATUS_COMPLETE;
+    if (!gpu_crew_help (crew, job))
+      sched_yield ();
+  }
+  return gpu_point_wait (point, error);
+}
+
+bool
+gpu_image_stage_out (GpuStream *stream, GpuImage *image, void *host, const GpuImageSpec *host_spec, size_t slice_bytes,
+                     GError **error)
+{
+  Staging staging = {.image = image, .host_spec = host_spec, .host = host};
+  if (!prepare (&staging, stream, slice_bytes, error))
+    return false;
+
+  GpuDevice *device = gpu_stream_device (stream);
+  GpuCrew *crew = get_crew (device);
+  const unsigned n = staging.slices->len, n_moves = (n + SLICES_A_COPY - 1) / SLICES_A_COPY;
+  GpuCrewJob job = {.func = copy_on_host, .data = &staging, .n = n};
+  g_autofree GpuPoint *points = g_new0 (GpuPoint, n_moves);
+  bool ok = true;
+  gpu_crew_begin (crew, &job);
+  for (unsigned i = 0; ok && i < n_moves; i++)
+    ok = move (stream, &staging, i * SLICES_A_COPY, MIN ((i + 1) * SLICES_A_COPY, n), error) &&
+         gpu_point_mark (&points[i], stream, error);
+  /* One wait of the host's, however many questions it takes. */
+  uint64_t waits = atomic_load (&device->host_waits);
+  for (unsigned i = 0; ok && i < n_moves; i++) {
+    ok = wait_for_slices (crew, &job, &points[i], error);
+    if (ok)
+      gpu_crew_allow (crew, &job, MIN ((i + 1) * SLICES_A_COPY, n));
+  }
+  if (atomic_load (&device->host_waits) == waits)
+    atomic_fetch_add_explicit (&device->host_waits, 1, memory_order_relaxed);
+  if (ok)
+    gpu_crew_finish (crew, &job, n);
+  gpu_crew_end (crew, &job);
+  for (unsigned i = 0; i < n_moves; i++)
+    gpu_point_clear (&points[i]);
+  finish (&staging);
+  return ok;
+}
+
+/* Whether a staged copy failed for lack of pinned memory alone: then it is tried without. */
+static bool
+is_refused (GError *failure, GError **error)
+{
+  if (g_error_matches (failure, GPU_ERROR, GPU_ERROR_OUT_OF_MEMORY)) {
+    g_error_free (failure);
+    return true;
+  }
+  g_propagate_error (error, failure);
+  return false;
+}
+
+bool
+gpu_image_upload (GpuStream *stream, GpuImage *image, const void *host, const GpuImageSpec *host_spec, GError **error)
+{
+  g_return_val_if_fail (stream != NULL && image != NULL && host != NULL && host_spec != NULL, false);
+
+  if (!gpu_image_check_same_shape (host_spec, &image->spec, error))
+    return false;
+  if (!gpu_stream_device (stream)->is_host) {
+    GError *failure = NULL;
+    if (gpu_image_stage_in (stream, image, host, host_spec, SLICE_BYTES, &failure))
+      return true;
+    if (!is_refused (failure, error))
+      return false;
+  }
+  return gpu_image_copy_from_host (stream, image, host, host_spec, error);
+}
+
+bool
+gpu_image_download (GpuStream *stream, GpuImage *image, void *host, const GpuImageSpec *host_spec, GError **error)
+{
+  g_return_val_if_fail (stream != NULL && image != NULL && host != NULL && host_spec != NULL, false);
+
+  if (!gpu_image_check_same_shape (&image->spec, host_spec, error))
+    return false;
+  if (!gpu_stream_device (stream)->is_host) {
+    GError *failure = NULL;
+    if (gpu_image_stage_out (stream, image, host, host_spec, SLICE_BYTES, &failure))
+      return true;
+    if (!is_refused (failure, error))
+      return false;
+  }
+  return gpu_image_copy_to_host (stream, image, host, host_spec, error);
+}
+
+/* Managed memory */
+
+typedef struct {
+  void *data;
+  size_t size;
+  bool to_host;
+} Prefetch;
+
+static bool
+prefetch (GpuDevice *device, void *native, void *data, GError **error)
+{
+  const Prefetch *what = data;
+  return gpu_device_prefetch (device, what->data, what->size, what->to_host, native, error);
+}
+
+/* Entered as a read: moving pages changes nothing, but must not meet the next owner's work. */
+bool
+gpu_image_prefetch (GpuStream *stream, GpuImage *image, GpuSide side, GError **error)
+{
+  g_return_val_if_fail (stream != NULL && image != NULL, false);
+
+  if (image->allocation->kind != GPU_MEMORY_MANAGED || gpu_stream_device (stream)->is_host)
+    return true;
+  Prefetch what = {image->allocation->data, image->allocation->capacity, side == GPU_SIDE_HOST};
+  return gpu_images_submit (stream, &image, 1, NULL, 0, prefetch, &what, error);
+}

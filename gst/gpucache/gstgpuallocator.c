@@ -11,6 +11,7 @@ struct _GstGpuAllocator {
   GstAllocator parent;
 
   GpuDevice *device;
+  GpuMemoryKind kind; /* of rows of bytes */
   GMutex lock;
   GpuStream *stream; /* under the lock; made when first needed, then constant */
 };
@@ -32,8 +33,10 @@ gst_gpu_allocator_alloc (GstAllocator *allocator, gsize size, GstAllocationParam
   if (!g_size_checked_add (&maxsize, params->prefix, params->padding) || !g_size_checked_add (&maxsize, maxsize, size))
     maxsize = G_MAXSIZE;
   if (stream && gst_gpu_bytes_spec (&spec, maxsize, MAX (params->align + 1, GPU_DEFAULT_ALIGNMENT), &error))
-    image = gpu_image_acquire (self->device, &spec, GPU_MEMORY_STREAM_ORDERED, stream, GPU_ACQUIRE_DEFAULT, &error);
-  if (image && zeroes && !gpu_image_fill (stream, image, 0, &error))
+    image = gpu_image_acquire (self->device, &spec, self->kind, stream, GPU_ACQUIRE_DEFAULT, &error);
+  if (image && zeroes && self->kind == GPU_MEMORY_HOST)
+    memset (gpu_image_data (image), 0, maxsize);
+  else if (image && zeroes && !gpu_image_fill (stream, image, 0, &error))
     g_clear_pointer (&image, gpu_image_unref);
   if (!image) {
     GST_ERROR_OBJECT (self, "%" G_GSIZE_FORMAT " bytes cannot be allocated: %s", size, error->message);
@@ -83,20 +86,33 @@ gst_gpu_allocator_init (GstGpuAllocator *self)
 {
   g_mutex_init (&self->lock);
   gst_gpu_memory_init_allocator (GST_ALLOCATOR (self));
-  /* Keeps base classes from taking rows of bytes for frames. */
-  GST_OBJECT_FLAG_SET (self, GST_ALLOCATOR_FLAG_CUSTOM_ALLOC);
 }
 
 GstAllocator *
 gst_gpu_allocator_new (GpuDevice *device)
 {
+  return gst_gpu_allocator_new_with_kind (device, GPU_MEMORY_STREAM_ORDERED);
+}
+
+GstAllocator *
+gst_gpu_allocator_new_with_kind (GpuDevice *device, GpuMemoryKind kind)
+{
   GstGpuAllocator *self;
 
   g_return_val_if_fail (device != NULL, NULL);
+  g_return_val_if_fail ((guint)kind < GPU_N_MEMORY_KINDS, NULL);
 
   self = g_object_new (GST_TYPE_GPU_ALLOCATOR, NULL);
   gst_object_ref_sink (self);
   self->device = gpu_device_ref (device);
+  self->kind = kind;
+  if (kind == GPU_MEMORY_HOST) {
+    GST_ALLOCATOR (self)->mem_type = GST_GPU_HOST_MEMORY_TYPE;
+  } else {
+    GST_ALLOCATOR (self)->mem_type = GST_GPU_MEMORY_TYPE;
+    /* Keeps base classes from taking rows of bytes for frames. */
+    GST_OBJECT_FLAG_SET (self, GST_ALLOCATOR_FLAG_CUSTOM_ALLOC);
+  }
   return GST_ALLOCATOR (self);
 }
 

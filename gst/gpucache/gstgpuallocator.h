@@ -31,6 +31,20 @@ G_DECLARE_FINAL_TYPE (GstGpuAllocator, gst_gpu_allocator, GST, GPU_ALLOCATOR, Gs
 GPU_API GstAllocator *gst_gpu_allocator_new (GpuDevice *device);
 
 /**
+ * gst_gpu_allocator_new_with_kind:
+ * @device: (transfer none): a device
+ * @kind: the kind of memory that gst_allocator_alloc() gives
+ *
+ * With %GPU_MEMORY_HOST it is an allocator of pinned memory for software: what it gives is system memory that @device
+ * reads and writes by itself, so that gpuupload need not copy it first.
+ *
+ * Returns: (transfer full): an allocator of @device
+ *
+ * Since: 0.1
+ */
+GPU_API GstAllocator *gst_gpu_allocator_new_with_kind (GpuDevice *device, GpuMemoryKind kind);
+
+/**
  * gst_gpu_allocator_get_device:
  * @allocator: an allocator
  *

@@ -29,6 +29,7 @@ struct _GstGpuBufferPool {
   GstBufferPool parent;
 
   GstGpuAllocator *allocator;
+  GpuMemoryKind kind; /* of configs that name none */
 
   /* From the config; constant while the pool is active. */
   Layout layout;
@@ -96,6 +97,15 @@ take_software_layout (Layout *layout, GError **error)
   return TRUE;
 }
 
+/* Managed memory is for software where its caps say so. */
+static gboolean
+is_for_software (GpuMemoryKind kind, GstCaps *caps)
+{
+  return kind == GPU_MEMORY_HOST ||
+         (kind == GPU_MEMORY_MANAGED &&
+          !gst_caps_features_contains (gst_caps_get_features (caps, 0), GST_CAPS_FEATURE_MEMORY_GPU_CACHE));
+}
+
 static gboolean
 layout_video (Layout *layout, GstStructure *config, GstCaps *caps, gsize alignment, GError **error)
 {
@@ -107,7 +117,7 @@ layout_video (Layout *layout, GstStructure *config, GstCaps *caps, gsize alignme
   if (layout->is_aligned && !align_video (layout, config, &alignment, error))
     return FALSE;
 
-  if (layout->is_aligned || layout->kind == GPU_MEMORY_HOST) {
+  if (layout->is_aligned || is_for_software (layout->kind, caps)) {
     /* Software's strides are kept, or it would use frames of its own; the memory itself may lie as well as any. */
     if (!take_software_layout (layout, error))
       return FALSE;
@@ -158,7 +168,6 @@ layout_buffers (Layout *layout, GstStructure *config, GstCaps *caps, guint size,
 {
   gsize alignment = GPU_DEFAULT_ALIGNMENT;
 
-  layout->kind = gst_gpu_buffer_pool_config_get_memory_kind (config);
   if ((guint)layout->kind >= GPU_N_MEMORY_KINDS) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "there is no memory kind number %d: set one of GpuMemoryKind",
                  (gint)layout->kind);
@@ -200,6 +209,9 @@ gst_gpu_buffer_pool_set_config (GstBufferPool *pool, GstStructure *config)
                         caps ? "unfixed" : "no");
     return FALSE;
   }
+  layout.kind = gst_structure_has_field (config, MEMORY_KIND_FIELD)
+                    ? gst_gpu_buffer_pool_config_get_memory_kind (config)
+                    : self->kind;
   if (!layout_buffers (&layout, config, caps, size, &params, &error)) {
     GST_WARNING_OBJECT (self, "buffers of caps %" GST_PTR_FORMAT " cannot be laid out: %s", (void *)caps,
                         error->message);
@@ -424,14 +436,30 @@ gst_gpu_buffer_pool_init (GstGpuBufferPool *self)
 GstBufferPool *
 gst_gpu_buffer_pool_new (GpuDevice *device)
 {
+  return gst_gpu_buffer_pool_new_with_kind (device, GPU_MEMORY_STREAM_ORDERED);
+}
+
+GstBufferPool *
+gst_gpu_buffer_pool_new_with_kind (GpuDevice *device, GpuMemoryKind kind)
+{
   GstGpuBufferPool *self;
 
   g_return_val_if_fail (device != NULL, NULL);
+  g_return_val_if_fail ((guint)kind < GPU_N_MEMORY_KINDS, NULL);
 
   self = g_object_new (GST_TYPE_GPU_BUFFER_POOL, NULL);
   gst_object_ref_sink (self);
-  self->allocator = GST_GPU_ALLOCATOR (gst_gpu_allocator_new (device));
+  self->allocator = GST_GPU_ALLOCATOR (gst_gpu_allocator_new_with_kind (device, kind));
+  self->kind = kind;
   return GST_BUFFER_POOL (self);
+}
+
+GpuMemoryKind
+gst_gpu_buffer_pool_get_kind (GstGpuBufferPool *pool)
+{
+  g_return_val_if_fail (GST_IS_GPU_BUFFER_POOL (pool), GPU_MEMORY_STREAM_ORDERED);
+
+  return pool->layout.size ? pool->layout.kind : pool->kind;
 }
 
 GpuDevice *

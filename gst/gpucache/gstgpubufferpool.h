@@ -20,9 +20,9 @@ G_BEGIN_DECLS
  *   afterwards
  *
  * The size is decided by the layout and is in the config afterwards. Without VIDEO_ALIGNMENT, device memory is laid out
- * with rows at multiples of %GPU_DEFAULT_ALIGNMENT and pinned memory as #GstVideoInfo lays it out. Tensors
- * (other/tensors, see #GstGpuFrameInfo) have neither padding nor a #GstVideoMeta. Other caps give rows of bytes of the
- * size in the config.
+ * with rows at multiples of %GPU_DEFAULT_ALIGNMENT, pinned memory as #GstVideoInfo lays it out, and so managed memory
+ * under caps of system memory. Tensors (other/tensors, see #GstGpuFrameInfo) have neither padding nor a #GstVideoMeta.
+ * Other caps give rows of bytes of the size in the config.
  *
  * The maximum counts buffers that are in use. The minimum is a number of frames that starting the pool makes sure the
  * cache has at hand; none of them is reserved for the pool.
@@ -65,6 +65,32 @@ typedef struct {
 GPU_API GstBufferPool *gst_gpu_buffer_pool_new (GpuDevice *device);
 
 /**
+ * gst_gpu_buffer_pool_new_with_kind:
+ * @device: (transfer none): a device
+ * @kind: the kind of memory, unless a config names another
+ *
+ * With %GPU_MEMORY_HOST it is a pool of system memory for software, which any element may use: frames lie in pinned
+ * memory that @device reads and writes by itself, laid out exactly as software asks. gpuupload offers such a pool and
+ * gpudownload fills one. A frame that is let go of while the device still reads it is handed out again only when that
+ * is over, without anybody waiting.
+ *
+ * Returns: (transfer full): a pool of @device
+ *
+ * Since: 0.1
+ */
+GPU_API GstBufferPool *gst_gpu_buffer_pool_new_with_kind (GpuDevice *device, GpuMemoryKind kind);
+
+/**
+ * gst_gpu_buffer_pool_get_kind:
+ * @pool: a pool
+ *
+ * Returns: the kind of memory that its config came to, or what it was made with before there is one
+ *
+ * Since: 0.1
+ */
+GPU_API GpuMemoryKind gst_gpu_buffer_pool_get_kind (GstGpuBufferPool *pool);
+
+/**
  * gst_gpu_buffer_pool_get_device:
  * @pool: a pool
  *
@@ -77,7 +103,7 @@ GPU_API GpuDevice *gst_gpu_buffer_pool_get_device (GstGpuBufferPool *pool);
 /**
  * gst_gpu_buffer_pool_config_set_memory_kind:
  * @config: a pool's config
- * @kind: the kind of memory; %GPU_MEMORY_STREAM_ORDERED unless set
+ * @kind: the kind of memory; unless set, what the pool was made with
  *
  * Since: 0.1
  */

@@ -218,6 +218,18 @@ gpu_memory_unmap (GstMemory *memory, GstMapInfo *info)
 
 /* Copies and shares */
 
+/* The device would have the host copy pinned memory, and hold its stream meanwhile. */
+static gboolean
+copy_image (GstGpuMemory *self, GpuImage *src, GpuImage *dst, GError **error)
+{
+  if (self->copy_kind != GPU_MEMORY_HOST)
+    return gpu_image_copy (self->stream, src, dst, error);
+  if (!gpu_image_wait (src, GPU_ACCESS_READ, error))
+    return FALSE;
+  memcpy (gpu_image_data (dst), gpu_image_data (src), gpu_image_spec (src)->size);
+  return TRUE;
+}
+
 static GstMemory *
 copy_whole (GstGpuMemory *self, GError **error)
 {
@@ -231,15 +243,13 @@ copy_whole (GstGpuMemory *self, GError **error)
     return NULL;
   copy->parent.maxsize = self->parent.maxsize;
   copy->parent.size = self->parent.maxsize;
-  if (!gpu_image_copy (self->stream, self->image, copy->image, error)) {
+  if (!copy_image (self, self->image, copy->image, error)) {
     gst_memory_unref (&copy->parent);
     return NULL;
   }
   return &copy->parent;
 }
 
-/* The bytes from @start on as an image of their own. The wrap's history is apart from the image's, where the access is
- * entered instead. */
 static gboolean
 copy_bytes (GstGpuMemory *self, gsize start, gsize size, GpuImage *dst, GError **error)
 {
@@ -247,16 +257,13 @@ copy_bytes (GstGpuMemory *self, gsize start, gsize size, GpuImage *dst, GError *
   GpuImage *bytes;
   gboolean copied;
 
-  if (!gpu_image_spec_init_full (&spec, GPU_FORMAT_GRAY8, (guint32)size, 1, &size, &(gsize){0}, size, error) ||
-      !gpu_image_begin_access (self->image, self->stream, GPU_ACCESS_READ, error))
+  if (!gpu_image_spec_init_full (&spec, GPU_FORMAT_GRAY8, (guint32)size, 1, &size, &(gsize){0}, size, error))
     return FALSE;
-
-  bytes = gpu_image_wrap (gpu_image_device (self->image), &spec, gpu_image_kind (self->image),
-                          (guint8 *)gpu_image_data (self->image) + start, self->stream, NULL, NULL, error);
-  copied = bytes && gpu_image_copy (self->stream, bytes, dst, error);
+  bytes = gpu_image_view_as (self->image, start, &spec, error);
+  copied = bytes && copy_image (self, bytes, dst, error);
   if (bytes)
     gpu_image_unref (bytes);
-  return gpu_image_end_access (self->image, self->stream, GPU_ACCESS_READ, copied ? error : NULL) && copied;
+  return copied;
 }
 
 static GstMemory *
@@ -355,7 +362,6 @@ gst_gpu_memory_init_allocator (GstAllocator *allocator)
     g_once_init_leave (&once, 1);
   }
 
-  allocator->mem_type = GST_GPU_MEMORY_TYPE;
   allocator->mem_map_full = gpu_memory_map;
   allocator->mem_unmap_full = gpu_memory_unmap;
   allocator->mem_copy = gpu_memory_copy;
@@ -460,6 +466,22 @@ gst_gpu_memory_get_image (GstMemory *memory)
 
   gst_gpu_memory_set_touched (memory);
   return get_root (memory)->image;
+}
+
+GpuMemoryKind
+gst_gpu_memory_get_kind (GstMemory *memory)
+{
+  g_return_val_if_fail (gst_is_gpu_memory (memory), GPU_MEMORY_STREAM_ORDERED);
+
+  return gpu_image_kind (get_root (memory)->image);
+}
+
+gboolean
+gst_gpu_memory_is_host_addressable (GstMemory *memory)
+{
+  g_return_val_if_fail (gst_is_gpu_memory (memory), FALSE);
+
+  return is_host_addressable (get_root (memory));
 }
 
 GpuStream *

@@ -43,10 +43,23 @@ G_BEGIN_DECLS
 #define GST_GPU_MEMORY_TYPE "GpuCacheMemory"
 
 /**
+ * GST_GPU_HOST_MEMORY_TYPE:
+ *
+ * The memory type name of allocators of pinned memory.
+ *
+ * Since: 0.1
+ */
+#define GST_GPU_HOST_MEMORY_TYPE "GpuCacheHostMemory"
+
+/**
  * GstGpuMemory:
  *
- * One video frame, one tensor, or a row of bytes, in cached device memory. Get at it with the functions below, which
- * are thread-safe. Its last reference gives the memory back to the cache, on any thread.
+ * One video frame, one tensor, or a row of bytes, in cached device memory, or in pinned or managed memory of the same
+ * cache. Get at it with the functions below, which are thread-safe. Its last reference gives the memory back to the
+ * cache, on any thread.
+ *
+ * Pinned memory is ordinary system memory to whoever maps it, and its bytes are there when the map returns: a map waits
+ * for the copy that fills it, and for nothing else. Its last reference may go while the device still reads it.
  *
  * A map without %GST_MAP_GPU gives a host address and waits until the frame may be touched there. Where the host cannot
  * address the memory it goes through one pinned copy of the frame, which is filled at the first map, unless nothing can
@@ -81,6 +94,26 @@ GPU_API gboolean gst_is_gpu_memory (GstMemory *memory);
  * Since: 0.1
  */
 GPU_API GpuImage *gst_gpu_memory_get_image (GstMemory *memory);
+
+/**
+ * gst_gpu_memory_get_kind:
+ * @memory: a #GstGpuMemory
+ *
+ * Returns: the kind of memory that it is
+ *
+ * Since: 0.1
+ */
+GPU_API GpuMemoryKind gst_gpu_memory_get_kind (GstMemory *memory);
+
+/**
+ * gst_gpu_memory_is_host_addressable:
+ * @memory: a #GstGpuMemory
+ *
+ * Returns: whether maps on the host give the memory itself and not a copy: it is pinned, managed, or the CPU device's
+ *
+ * Since: 0.1
+ */
+GPU_API gboolean gst_gpu_memory_is_host_addressable (GstMemory *memory);
 
 /**
  * gst_gpu_memory_get_stream:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Which memory a GstGpuBaseTransform's frames are in: pools of the device under the device's caps, whatever downstream
- * says (G5), and the peer's or an ordinary pool under system caps.
+ * says (G5), and under system caps pinned memory, or the peer's pool where it insists on that.
  */
 #include "gstgpubasetransform-priv.h"
 
@@ -15,11 +15,64 @@ is_pool_of (GstBufferPool *pool, GpuDevice *device)
   return GST_IS_GPU_BUFFER_POOL (pool) && gst_gpu_buffer_pool_get_device (GST_GPU_BUFFER_POOL (pool)) == device;
 }
 
-static GstBufferPool *
-new_pool (GstGpuBaseTransform *self, const GstGpuFrameInfo *info)
+/* Ordinary pools are offered as a courtesy. One of another type, one with a special allocator, or one that pads frames
+ * is there for a reason: a display's or a codec's memory. */
+static gboolean
+is_special_pool (GstBufferPool *pool)
 {
+  GType type = G_OBJECT_TYPE (pool);
+  GstStructure *config;
+  GstAllocator *allocator = NULL;
+  gboolean special;
+
+  if (GST_IS_GPU_BUFFER_POOL (pool))
+    return FALSE;
+  if (type != GST_TYPE_VIDEO_BUFFER_POOL && type != GST_TYPE_BUFFER_POOL)
+    return TRUE;
+  config = gst_buffer_pool_get_config (pool);
+  gst_buffer_pool_config_get_allocator (config, &allocator, NULL);
+  special = gst_buffer_pool_config_has_option (config, GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT) ||
+            (allocator && g_strcmp0 (allocator->mem_type, GST_ALLOCATOR_SYSMEM) != 0);
+  gst_structure_free (config);
+  return special;
+}
+
+gboolean
+gst_gpu_base_transform_is_insisted (GstQuery *query)
+{
+  g_autoptr (GstBufferPool) pool = NULL;
+  g_autoptr (GstAllocator) allocator = NULL;
+
+  if (gst_query_get_n_allocation_pools (query) > 0)
+    gst_query_parse_nth_allocation_pool (query, 0, &pool, NULL, NULL, NULL);
+  if (pool)
+    return is_special_pool (pool);
+  if (gst_query_get_n_allocation_params (query) > 0)
+    gst_query_parse_nth_allocation_param (query, 0, &allocator, NULL);
+  return allocator && !GST_IS_GPU_ALLOCATOR (allocator) && g_strcmp0 (allocator->mem_type, GST_ALLOCATOR_SYSMEM) != 0;
+}
+
+/* Under system caps frames are in pinned memory, unless downstream insists on its own. */
+static gboolean
+serves (GstGpuBaseTransform *self, GstBufferPool *pool, gboolean insisted)
+{
+  GpuDevice *device = gst_gpu_base_transform_device (self);
+
   if (gst_gpu_base_transform_out_is_gpu (self))
-    return gst_gpu_buffer_pool_new (gst_gpu_base_transform_device (self));
+    return is_pool_of (pool, device);
+  return insisted ||
+         (is_pool_of (pool, device) && gst_gpu_buffer_pool_get_kind (GST_GPU_BUFFER_POOL (pool)) == GPU_MEMORY_HOST);
+}
+
+static GstBufferPool *
+new_pool (GstGpuBaseTransform *self, const GstGpuFrameInfo *info, gboolean insisted)
+{
+  GpuDevice *device = gst_gpu_base_transform_device (self);
+
+  if (gst_gpu_base_transform_out_is_gpu (self))
+    return gst_gpu_buffer_pool_new (device);
+  if (!insisted)
+    return gst_gpu_buffer_pool_new_with_kind (device, GPU_MEMORY_HOST);
   return gst_gpu_frame_info_is_tensor (info) ? gst_buffer_pool_new () : gst_video_buffer_pool_new ();
 }
 
@@ -48,7 +101,7 @@ keep_device_memory (GstGpuBaseTransform *self, GstQuery *query, GstCaps *caps, c
   gst_query_parse_nth_allocation_pool (query, 0, &decided, &size, &min, &max);
   if (is_pool_of (decided, gst_gpu_base_transform_device (self)))
     return TRUE;
-  own = configure (new_pool (self, info), caps, size, min, 0, !gst_gpu_frame_info_is_tensor (info));
+  own = configure (new_pool (self, info, FALSE), caps, size, min, 0, !gst_gpu_frame_info_is_tensor (info));
   if (own)
     gst_query_set_nth_allocation_pool (query, 0, own, size, min, 0);
   return own != NULL;
@@ -60,6 +113,7 @@ gst_gpu_base_transform_decide_allocation (GstBaseTransform *trans, GstQuery *que
 {
   GstGpuBaseTransform *self = GST_GPU_BASE_TRANSFORM (trans);
   gboolean is_gpu = gst_gpu_base_transform_out_is_gpu (self);
+  gboolean insisted = !is_gpu && gst_gpu_base_transform_is_insisted (query);
   gboolean is_tensor, video_meta;
   g_autoptr (GError) error = NULL;
   GstGpuFrameInfo info;
@@ -77,8 +131,8 @@ gst_gpu_base_transform_decide_allocation (GstBaseTransform *trans, GstQuery *que
 
   if (gst_query_get_n_allocation_pools (query) > 0)
     gst_query_parse_nth_allocation_pool (query, 0, &pool, &size, &min, &max);
-  if (pool && (is_gpu ? !is_pool_of (pool, gst_gpu_base_transform_device (self)) : GST_IS_GPU_BUFFER_POOL (pool))) {
-    GST_DEBUG_OBJECT (self, "%" GST_PTR_FORMAT " is not for these frames", (gpointer)pool);
+  if (pool && !serves (self, pool, insisted)) {
+    GST_DEBUG_OBJECT (self, "%" GST_PTR_FORMAT " is not used for these frames", (gpointer)pool);
     gst_clear_object (&pool);
     max = 0;
   }
@@ -93,7 +147,7 @@ gst_gpu_base_transform_decide_allocation (GstBaseTransform *trans, GstQuery *que
     }
   }
   if (!pool) {
-    pool = configure (new_pool (self, &info), caps, size, min, max, video_meta);
+    pool = configure (new_pool (self, &info, insisted), caps, size, min, max, video_meta);
     if (!pool) {
       g_autofree gchar *text = gst_caps_to_string (caps);
 

@@ -79,6 +79,9 @@ gboolean gst_gpu_base_transform_allocation_query (GstGpuBaseTransform *self, Gst
 
 /* gstgpuallocation.c */
 
+/** Whether the element downstream wants frames in memory of its own kind, and not in whatever is good for us. */
+gboolean gst_gpu_base_transform_is_insisted (GstQuery *query);
+
 /** Takes an output frame from the pool; device memory is acquired for @stream. Errors are posted. */
 GstFlowReturn gst_gpu_base_transform_acquire (GstGpuBaseTransform *self, GpuStream *stream, GstBuffer **out);
 

@@ -47,7 +47,8 @@ G_DECLARE_DERIVABLE_TYPE (GstGpuBaseTransform, gst_gpu_base_transform, GST, GPU_
 /**
  * GstGpuBaseTransformClass:
  * @in_place: the operation may write over its input; it is then given the same image twice
- * @copies: the element is there for copying: frames of another device are taken, too
+ * @copies: the element is there for copying: frames of another device are taken, too. It works on a stream of its own,
+ *   and what its output's stream is it sets itself.
  * @follows: the element always works on the device of its frames, whatever its property says
  * @update: in the streaming thread, before each frame and each new caps: takes over properties that were changed.
  *   Returns whether caps, passthrough or memory must be negotiated again. Caps are then transformed with

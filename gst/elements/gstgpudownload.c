@@ -5,9 +5,15 @@
  * @title: gpudownload
  * @short_description: Copies video frames into system memory
  *
- * Takes frames in device memory (`memory:GPUCache`) of any device and gives them in system memory, in a pool of the
- * element downstream where that offers one. Frames in system memory go through as they are, so the element can stand in
- * a pipeline whose device part is left out.
+ * Takes frames in device memory (`memory:GPUCache`) of any device and gives them in system memory. Frames in system
+ * memory go through as they are, so the element can stand in a pipeline whose device part is left out.
+ *
+ * Each frame is pushed at once, in pinned memory that the device is still writing to: who maps it waits until that
+ * frame is there, and for nothing else. With a `queue` behind the element the copies, the work of the device and that
+ * of the elements downstream go on at the same time. Copies are on a stream of the element's own; `frames-in-flight`
+ * bounds how many are under way. Only where downstream insists on a pool of its own (a display's memory, padded frames)
+ * does the element wait for each copy. Frames that the CPU can read where they are, those of the CPU device and managed
+ * ones, go on as they are if downstream can take their strides.
  *
  * ## Example launch line
  * |[
@@ -15,15 +21,19 @@
  *   filesink location=frame.png
  * ]|
  */
-#include "gstgpubasetransform.h"
+#include "gstgpubasetransform-priv.h"
 #include "gstgpuelements.h"
-#include "gstgpuframe.h"
+#include "gstgpuhostframe.h"
 
 GST_DEBUG_CATEGORY_STATIC (gst_gpu_download_debug);
 #define GST_CAT_DEFAULT gst_gpu_download_debug
 
 struct _GstGpuDownload {
   GstGpuBaseTransform parent;
+
+  /* What downstream said when memory was negotiated; of the streaming thread. */
+  gboolean takes_meta;
+  gboolean insists;
 };
 
 #define GST_TYPE_GPU_DOWNLOAD (gst_gpu_download_get_type ())
@@ -57,22 +67,62 @@ gst_gpu_download_set_info (GstGpuBaseTransform *base, const GstGpuFrameInfo *in,
   return TRUE;
 }
 
-/* Waits until the frame is there, as a pool of somebody else's has no other way to say when. */
+static gboolean
+gst_gpu_download_decide_allocation (GstBaseTransform *trans, GstQuery *query)
+{
+  GstGpuDownload *self = GST_GPU_DOWNLOAD (trans);
+
+  self->takes_meta = gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
+  self->insists = gst_gpu_base_transform_is_insisted (query);
+  return GST_BASE_TRANSFORM_CLASS (gst_gpu_download_parent_class)->decide_allocation (trans, query);
+}
+
+static gboolean
+gst_gpu_download_forwards (GstGpuBaseTransform *base, GstBuffer *buffer)
+{
+  GstGpuDownload *self = GST_GPU_DOWNLOAD (base);
+  GstMemory *memory = gst_gpu_frame_memory (buffer);
+
+  if (self->insists ||
+      !gst_gpu_host_frame_is_plain (buffer, gst_gpu_base_transform_out_frame_info (base), self->takes_meta))
+    return FALSE;
+  if (!gpu_image_prefetch (gst_gpu_memory_get_stream (memory), gst_gpu_memory_get_image (memory), GPU_SIDE_HOST, NULL))
+    GST_WARNING_OBJECT (self, "a frame's pages are not moved before they are touched");
+  return TRUE;
+}
+
+/* A pool of somebody else's has no way to say when a frame is there, so it is waited for. */
+static gboolean
+download_frame (GstGpuBaseTransform *base, GpuStream *stream, GpuImage *src, GstBuffer *out, GError **error)
+{
+  const GstGpuFrameInfo *info = gst_gpu_base_transform_out_frame_info (base);
+  GpuImage *dst = gst_gpu_host_frame_ref_image (out, info, gpu_stream_device (stream));
+  GstGpuHostFrame frame;
+  gboolean result;
+
+  if (dst) {
+    result = gpu_image_copy (stream, src, dst, error);
+    gpu_image_unref (dst);
+    return result;
+  }
+  if (!gst_gpu_frame_map_host (&frame, info, out, GST_MAP_WRITE, error))
+    return FALSE;
+  result = gpu_image_download (stream, src, frame.data, &frame.spec, error);
+  gst_gpu_frame_unmap_host (&frame);
+  return result;
+}
+
 static gboolean
 gst_gpu_download_process_buffer (GstGpuBaseTransform *base, GpuStream *stream, GstBuffer *in, GstBuffer *out,
                                  GError **error)
 {
   GpuImage *image = gst_gpu_frame_ref_image (in, gst_gpu_base_transform_in_frame_info (base), error);
-  GstGpuHostFrame frame;
-  gboolean result = FALSE;
+  gboolean result;
 
-  if (image &&
-      gst_gpu_frame_map_host (&frame, gst_gpu_base_transform_out_frame_info (base), out, GST_MAP_WRITE, error)) {
-    result = gpu_image_copy_to_host (stream, image, frame.data, &frame.spec, error);
-    gst_gpu_frame_unmap_host (&frame);
-  }
-  if (image)
-    gpu_image_unref (image);
+  if (!image)
+    return FALSE;
+  result = download_frame (base, stream, image, out, error) && gst_gpu_host_frame_mark (stream, error);
+  gpu_image_unref (image);
   return result;
 }
 
@@ -94,9 +144,11 @@ gst_gpu_download_class_init (GstGpuDownloadClass *klass)
       "filesink location=frame.png");
 
   trans_class->transform_caps = GST_DEBUG_FUNCPTR (gst_gpu_download_transform_caps);
+  trans_class->decide_allocation = GST_DEBUG_FUNCPTR (gst_gpu_download_decide_allocation);
   base_class->copies = TRUE;
   base_class->follows = TRUE;
   base_class->set_info = gst_gpu_download_set_info;
+  base_class->forwards = gst_gpu_download_forwards;
   base_class->process_buffer = gst_gpu_download_process_buffer;
 }
 

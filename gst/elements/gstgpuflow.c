@@ -60,7 +60,8 @@ check_device (GstGpuBaseTransform *self, GstMemory *memory)
   return FALSE;
 }
 
-/* Where this frame's work goes: in the stream that it came on, else in the element's own. */
+/* Where this frame's work goes: in the stream that it came on, else in the element's own. Copies have one of their own,
+ * so that they and the kernels of other frames go on at the same time. */
 static gboolean
 choose_stream (GstGpuBaseTransform *self, GstMemory *memory, GError **error)
 {
@@ -72,7 +73,7 @@ choose_stream (GstGpuBaseTransform *self, GstMemory *memory, GError **error)
   inherit = priv->stream_mode == GST_GPU_STREAM_INHERIT;
   GST_OBJECT_UNLOCK (self);
 
-  if (inherit && memory)
+  if (inherit && memory && !GST_GPU_BASE_TRANSFORM_GET_CLASS (self)->copies)
     stream = gst_gpu_memory_get_stream (memory);
   if (!stream || gpu_stream_device (stream) != priv->device) {
     if (!priv->own)
@@ -174,7 +175,7 @@ gst_gpu_base_transform_transform (GstBaseTransform *trans, GstBuffer *in, GstBuf
     return GST_FLOW_ERROR;
   }
 
-  memory = gst_gpu_frame_memory (out);
+  memory = klass->copies ? NULL : gst_gpu_frame_memory (out);
   if (memory && gst_gpu_memory_get_stream (memory) != priv->stream)
     gst_gpu_memory_set_stream (memory, priv->stream);
   return GST_FLOW_OK;

@@ -153,7 +153,8 @@ GST_START_TEST (steady_state_without_waits_or_allocations)
 }
 GST_END_TEST
 
-/* From upload to download, too, no frame after the first ones asks the device for memory. */
+/* From upload to download, too, the device is asked for no more memory than the frames in flight need: copies and
+ * kernels have streams of their own, so how many that are at a time depends on who is faster. */
 GST_START_TEST (steady_state_of_a_whole_chain)
 {
   GstHarness *h = gst_harness_new_parse ("gpuupload name=upload ! " CHAIN " ! gpudownload");
@@ -163,12 +164,14 @@ GST_START_TEST (steady_state_of_a_whole_chain)
 
   info_init (&info, "RGBA", 65, 49);
   gst_harness_set_src_caps (h, frame_caps ("RGBA", 65, 49, FALSE));
-  for (guint i = 0; i < 60; i++) {
+  for (guint i = 0; i < 300; i++) {
     gst_buffer_unref (push_and_pull (h, frame_new (&info, i)));
-    if (i == 9)
+    if (i == 0)
       misses = cache_stat (upload, "misses");
   }
-  fail_unless_equals_uint64 (cache_stat (upload, "misses"), misses);
+  misses = cache_stat (upload, "misses") - misses;
+  /* Eight in flight in each of four elements. */
+  fail_unless (misses <= 4 * 8, "%" G_GUINT64_FORMAT " misses", misses);
   gst_object_unref (upload);
   gst_harness_teardown (h);
 }

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * See raw.h. The driver's entries are looked up here, so that no header of CUDA's is needed.
+ */
+#include "raw.h"
+
+#include "bench.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#define N_BUFFERS 8
+
+#define NON_BLOCKING 1 /* CU_STREAM_NON_BLOCKING */
+#define PORTABLE 1     /* CU_MEMHOSTALLOC_PORTABLE */
+
+typedef uint64_t DevicePointer;
+
+typedef struct {
+  int (*push) (void *context);
+  int (*pop) (void **context);
+  int (*alloc) (DevicePointer *data, size_t size);
+  int (*free) (DevicePointer data);
+  int (*host_alloc) (void **data, size_t size, unsigned flags);
+  int (*host_free) (void *data);
+  int (*up) (DevicePointer dst, const void *src, size_t size, void *stream);
+  int (*down) (void *dst, DevicePointer src, size_t size, void *stream);
+  int (*stream_new) (void **stream, unsigned flags);
+  int (*stream_free) (void *stream);
+  int (*synchronize) (void *stream);
+} Driver;
+
+struct RawCopies {
+  void *context; /* NULL on the CPU device */
+  Driver driver;
+  size_t size;
+  void *stream[2];
+  void *host[2][N_BUFFERS];
+  DevicePointer device[2][N_BUFFERS];
+};
+
+static void
+must (int result, const char *call)
+{
+  if (result != 0)
+    bench_fail ("%s failed with error %d of the driver", call, result);
+}
+
+static void
+load (Driver *driver)
+{
+  const struct {
+    const char *name;
+    void **entry;
+  } entries[] = {
+      {"cuCtxPushCurrent_v2", (void **)&driver->push},
+      {"cuCtxPopCurrent_v2", (void **)&driver->pop},
+      {"cuMemAlloc_v2", (void **)&driver->alloc},
+      {"cuMemFree_v2", (void **)&driver->free},
+      {"cuMemHostAlloc", (void **)&driver->host_alloc},
+      {"cuMemFreeHost", (void **)&driver->host_free},
+      {"cuMemcpyHtoDAsync_v2", (void **)&driver->up},
+      {"cuMemcpyDtoHAsync_v2", (void **)&driver->down},
+      {"cuStreamCreate", (void **)&driver->stream_new},
+      {"cuStreamDestroy_v2", (void **)&driver->stream_free},
+      {"cuStreamSynchronize", (void **)&driver->synchronize},
+  };
+  void *library = dlopen ("libcuda.so.1", RTLD_NOW);
+  if (!library)
+    bench_fail ("the driver's library cannot be opened: %s", dlerror ());
+  for (size_t i = 0; i < G_N_ELEMENTS (entries); i++) {
+    *entries[i].entry = dlsym (library, entries[i].name);
+    if (!*entries[i].entry)
+      bench_fail ("the driver has no %s", entries[i].name);
+  }
+}
+
+RawCopies *
+raw_copies_new (GpuDevice *device, size_t size)
+{
+  RawCopies *raw = g_new0 (RawCopies, 1);
+  raw->size = size;
+  raw->context = gpu_device_cuda_context (device);
+  if (raw->context) {
+    load (&raw->driver);
+    must (raw->driver.push (raw->context), "cuCtxPushCurrent");
+  }
+  for (unsigned way = 0; way < 2; way++) {
+    if (raw->context)
+      must (raw->driver.stream_new (&raw->stream[way], NON_BLOCKING), "cuStreamCreate");
+    for (unsigned i = 0; i < N_BUFFERS; i++) {
+      if (raw->context) {
+        must (raw->driver.host_alloc (&raw->host[way][i], size, PORTABLE), "cuMemHostAlloc");
+        must (raw->driver.alloc (&raw->device[way][i], size), "cuMemAlloc");
+      } else {
+        raw->host[way][i] = g_malloc (size);
+        raw->device[way][i] = (uintptr_t)g_malloc (size);
+      }
+      memset (raw->host[way][i], (int)i, size);
+    }
+  }
+  if (raw->context)
+    raw->driver.pop (&raw->context);
+  return raw;
+}
+
+void
+raw_copies_free (RawCopies *raw)
+{
+  if (raw->context)
+    must (raw->driver.push (raw->context), "cuCtxPushCurrent");
+  for (unsigned way = 0; way < 2; way++) {
+    for (unsigned i = 0; i < N_BUFFERS; i++) {
+      if (raw->context) {
+        raw->driver.host_free (raw->host[way][i]);
+        raw->driver.free (raw->device[way][i]);
+      } else {
+        g_free (raw->host[way][i]);
+        g_free ((void *)(uintptr_t)raw->device[way][i]);
+      }
+    }
+    if (raw->context)
+      raw->driver.stream_free (raw->stream[way]);
+  }
+  if (raw->context)
+    raw->driver.pop (&raw->context);
+  g_free (raw);
+}
+
+static double
+run (RawCopies *raw, unsigned n, bool up, bool down)
+{
+  if (raw->context)
+    must (raw->driver.push (raw->context), "cuCtxPushCurrent");
+  double start = bench_now ();
+  for (unsigned i = 0; i < n; i++) {
+    unsigned b = i % N_BUFFERS;
+    if (up && raw->context)
+      must (raw->driver.up (raw->device[0][b], raw->host[0][b], raw->size, raw->stream[0]), "cuMemcpyHtoDAsync");
+    else if (up)
+      memcpy ((void *)(uintptr_t)raw->device[0][b], raw->host[0][b], raw->size);
+    if (down && raw->context)
+      must (raw->driver.down (raw->host[1][b], raw->device[1][b], raw->size, raw->stream[1]), "cuMemcpyDtoHAsync");
+    else if (down)
+      memcpy (raw->host[1][b], (void *)(uintptr_t)raw->device[1][b], raw->size);
+  }
+  for (unsigned way = 0; raw->context && way < 2; way++)
+    must (raw->driver.synchronize (raw->stream[way]), "cuStreamSynchronize");
+  double ns = bench_now () - start;
+  if (raw->context)
+    raw->driver.pop (&raw->context);
+  return ns;
+}
+
+double
+raw_copies_up (void *raw, unsigned n)
+{
+  return run (raw, n, true, false);
+}
+
+double
+raw_copies_down (void *raw, unsigned n)
+{
+  return run (raw, n, false, true);
+}
+
+double
+raw_copies_both (void *raw, unsigned n)
+{
+  return run (raw, n, true, true);
+}

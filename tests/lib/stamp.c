@@ -167,6 +167,28 @@ stamp_convert (GpuStream *stream, GpuImage *src, uint32_t stamp, GpuImage *dst, 
 }
 
 void
+stamp_host_write (GpuDevice *device, void *data, size_t size, uint32_t stamp)
+{
+  if (gpu_device_is_host (device))
+    for (size_t i = 0; i < size / sizeof stamp; i++)
+      ((uint32_t *)data)[i] = stamp;
+  else
+    memset (data, byte_of (stamp), size);
+}
+
+void
+stamp_host_check (GpuDevice *device, const void *data, size_t size, uint32_t stamp)
+{
+  const bool is_host = gpu_device_is_host (device);
+  const uint32_t expected = is_host ? stamp : byte_of (stamp) * 0x01010101u;
+  for (size_t i = 0; i < size / sizeof stamp; i++)
+    if (((const uint32_t *)data)[i] != expected) {
+      wrong (expected, ((const uint32_t *)data)[i], i);
+      return;
+    }
+}
+
+void
 stamp_settle (uint32_t seed)
 {
   for (unsigned i = 0; evidence && i < evidence->len; i++) {

@@ -332,6 +332,20 @@ test_copy (void)
   close_device (device);
 }
 
+static void
+test_prefetch (void)
+{
+  GpuDevice *device = open_device (1);
+  uint8_t bytes[16];
+  g_autoptr (GError) error = NULL;
+
+  g_assert_true (device->funcs->prefetch (device, bytes, sizeof bytes, true, NULL, &error));
+  g_assert_true (device->funcs->prefetch (device, bytes, sizeof bytes, false, NULL, &error));
+  g_assert_no_error (error);
+  expect ("cuMemPrefetchAsync 16 to -1\ncuMemPrefetchAsync 16 to 1\n");
+  close_device (device);
+}
+
 /* Wider than what the driver's two-dimensional calls take; the memory in between is never touched. */
 static void
 test_wide_rows (void)
@@ -637,6 +651,7 @@ main (int argc, char **argv)
   g_test_add_func ("/device-cuda/wrapped-streams", test_wrapped_streams);
   g_test_add_func ("/device-cuda/host-waits", test_host_waits);
   g_test_add_func ("/device-cuda/copy", test_copy);
+  g_test_add_func ("/device-cuda/prefetch", test_prefetch);
   g_test_add_func ("/device-cuda/copy/fails", test_copy_fails);
   g_test_add_func ("/device-cuda/fill", test_fill);
   g_test_add_func ("/device-cuda/wide-rows", test_wide_rows);

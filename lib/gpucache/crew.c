@@ -1,22 +1,98 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * See crew.h. Pieces take tens of microseconds each, so one lock for all is no bottleneck.
+ * See crew.h. Pieces take tens of microseconds each, so one lock for all is no bottleneck. A wake-up takes as long as
+ * several pieces, and more where processors sleep deeply: so who has nothing to do may look again and again for about
+ * as long as a frame takes on the bus before it sleeps.
  */
 #include "crew.h"
 
 #include <glib.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <time.h>
+
+/* How long somebody without work looks for some before going to sleep. */
+#define LINGER_NS 250000
+
+/* Something that changes under the lock and is waited for. */
+typedef struct {
+  pthread_cond_t cond;
+  atomic_uint changes;
+} Change;
 
 struct GpuCrew {
   pthread_mutex_t lock;
-  pthread_cond_t work;     /* a piece can be done, or it is time to go */
-  pthread_cond_t progress; /* a piece is done */
-  GpuCrewJob *jobs;        /* the newest first */
+  Change work;     /* a piece can be done, or it is time to go */
+  Change progress; /* a piece is done */
+  bool lingers;
+  GpuCrewJob *jobs; /* the newest first */
   bool ends;
   unsigned n_threads;
   pthread_t *threads;
 };
+
+static void
+change_init (Change *change)
+{
+  pthread_cond_init (&change->cond, NULL);
+  atomic_init (&change->changes, 0);
+}
+
+static inline void
+relax (void)
+{
+#if defined __x86_64__ || defined __i386__
+  __builtin_ia32_pause ();
+#elif defined __aarch64__
+  __asm__ volatile("yield");
+#endif
+}
+
+static int64_t
+now (void)
+{
+  struct timespec time;
+  clock_gettime (CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* Looks for a change for a while; the lock is not held. */
+static void
+linger (Change *change, unsigned seen)
+{
+  int64_t end = now () + LINGER_NS;
+  do {
+    for (unsigned i = 0; i < 32; i++) {
+      if (atomic_load_explicit (&change->changes, memory_order_relaxed) != seen)
+        return;
+      relax ();
+    }
+  } while (now () < end);
+}
+
+/* With the lock held, which is given up meanwhile: until something may have changed. */
+static void
+wait_for (GpuCrew *crew, Change *change)
+{
+  unsigned seen = atomic_load_explicit (&change->changes, memory_order_relaxed);
+  if (crew->lingers) {
+    pthread_mutex_unlock (&crew->lock);
+    linger (change, seen);
+    pthread_mutex_lock (&crew->lock);
+  }
+  if (atomic_load_explicit (&change->changes, memory_order_relaxed) == seen)
+    pthread_cond_wait (&change->cond, &crew->lock);
+}
+
+/* With the lock held. One piece more wakes one helper more, so that small jobs do not wake all. */
+static void
+announce (Change *change, unsigned n_woken)
+{
+  atomic_fetch_add_explicit (&change->changes, 1, memory_order_relaxed);
+  for (unsigned i = 0; i < n_woken; i++)
+    pthread_cond_signal (&change->cond);
+}
 
 /* With the lock held, which is given up meanwhile. */
 static void
@@ -29,7 +105,8 @@ do_piece (GpuCrew *crew, GpuCrewJob *job)
   job->done[i] = true;
   while (job->finished < job->n && job->done[job->finished])
     job->finished++;
-  pthread_cond_broadcast (&crew->progress);
+  atomic_fetch_add_explicit (&crew->progress.changes, 1, memory_order_relaxed);
+  pthread_cond_broadcast (&crew->progress.cond);
 }
 
 static GpuCrewJob *
@@ -51,19 +128,20 @@ run_helper (void *data)
     if (job)
       do_piece (crew, job);
     else
-      pthread_cond_wait (&crew->work, &crew->lock);
+      wait_for (crew, &crew->work);
   }
   pthread_mutex_unlock (&crew->lock);
   return NULL;
 }
 
 GpuCrew *
-gpu_crew_new (unsigned n_threads)
+gpu_crew_new (unsigned n_threads, bool lingers)
 {
   GpuCrew *crew = g_new0 (GpuCrew, 1);
   pthread_mutex_init (&crew->lock, NULL);
-  pthread_cond_init (&crew->work, NULL);
-  pthread_cond_init (&crew->progress, NULL);
+  change_init (&crew->work);
+  change_init (&crew->progress);
+  crew->lingers = lingers;
   crew->threads = g_new (pthread_t, n_threads);
 
   /* Signals are for the application's own threads. */
@@ -82,26 +160,15 @@ gpu_crew_free (GpuCrew *crew)
   pthread_mutex_lock (&crew->lock);
   g_assert (!crew->jobs);
   crew->ends = true;
-  pthread_cond_broadcast (&crew->work);
+  announce (&crew->work, crew->n_threads);
   pthread_mutex_unlock (&crew->lock);
   for (unsigned i = 0; i < crew->n_threads; i++)
     pthread_join (crew->threads[i], NULL);
-  pthread_cond_destroy (&crew->progress);
-  pthread_cond_destroy (&crew->work);
+  pthread_cond_destroy (&crew->progress.cond);
+  pthread_cond_destroy (&crew->work.cond);
   pthread_mutex_destroy (&crew->lock);
   g_free (crew->threads);
   g_free (crew);
-}
-
-/* One piece more wakes one helper more, so that small jobs do not wake all. */
-static void
-wake (GpuCrew *crew, unsigned n_pieces)
-{
-  if (n_pieces >= crew->n_threads)
-    pthread_cond_broadcast (&crew->work);
-  else
-    for (unsigned i = 0; i < n_pieces; i++)
-      pthread_cond_signal (&crew->work);
 }
 
 void
@@ -114,7 +181,7 @@ gpu_crew_begin (GpuCrew *crew, GpuCrewJob *job)
   crew->jobs = job;
   /* The caller takes one of them. */
   if (job->ready > 1)
-    wake (crew, job->ready - 1);
+    announce (&crew->work, MIN (job->ready - 1, crew->n_threads));
   pthread_mutex_unlock (&crew->lock);
 }
 
@@ -125,7 +192,7 @@ gpu_crew_allow (GpuCrew *crew, GpuCrewJob *job, unsigned ready)
   if (ready > job->ready) {
     unsigned more = ready - job->ready;
     job->ready = ready;
-    wake (crew, more);
+    announce (&crew->work, MIN (more, crew->n_threads));
   }
   pthread_mutex_unlock (&crew->lock);
   return crew->n_threads > 0;
@@ -150,7 +217,7 @@ gpu_crew_finish (GpuCrew *crew, GpuCrewJob *job, unsigned wanted)
     if (job->next < wanted)
       do_piece (crew, job);
     else
-      pthread_cond_wait (&crew->progress, &crew->lock);
+      wait_for (crew, &crew->progress);
   }
   unsigned finished = job->finished;
   pthread_mutex_unlock (&crew->lock);
@@ -168,7 +235,7 @@ gpu_crew_end (GpuCrew *crew, GpuCrewJob *job)
   /* Pieces are begun in order: what is not finished of those may still be in somebody's hands. */
   for (unsigned i = job->finished; i < job->next; i++)
     while (!job->done[i])
-      pthread_cond_wait (&crew->progress, &crew->lock);
+      wait_for (crew, &crew->progress);
   pthread_mutex_unlock (&crew->lock);
   g_free (job->done);
 }

@@ -26,8 +26,9 @@ struct GpuCrewJob {
   GpuCrewJob *behind;
 };
 
-/** Returns: (transfer full): a crew with @n_threads helpers, or fewer if the system gives no more. */
-GpuCrew *gpu_crew_new (unsigned n_threads);
+/** @lingers: whether who has nothing to do looks for work for some 250 us before it sleeps, where processors are many.
+ * Returns: (transfer full): a crew with @n_threads helpers, or fewer if the system gives no more. */
+GpuCrew *gpu_crew_new (unsigned n_threads, bool lingers);
 /** No job may be under way. */
 void gpu_crew_free (GpuCrew *crew);
 

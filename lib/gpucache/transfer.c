@@ -17,12 +17,15 @@
 #define SLICE_BYTES ((size_t)256 << 10)
 #define SLICES_A_COPY 4
 
-/* More than that adds nothing: the memory, not the processor, is what they wait for. */
+/* More than that adds little: the memory, not the processor, is what they wait for. */
 #define MAX_HELPERS 7
 
-/* How often a slice that is on its way is asked about before its event is waited for: the wake-up would take longer
- * than the slice. */
-#define MAX_QUESTIONS 400
+/* Beyond those that the crew and its caller keep busy: where there are fewer processors, nobody keeps one waiting. */
+#define SPARE_PROCESSORS 4
+
+/* How long slices that are on their way are asked about before their event is slept for, in us: the wake-up would take
+ * longer than a slice. */
+#define ASK_US 500
 
 typedef struct {
   unsigned plane;
@@ -127,7 +130,8 @@ get_crew (GpuDevice *device)
   pthread_mutex_lock (&device->lock);
   crew = atomic_load (&device->crew);
   if (!crew) {
-    crew = gpu_crew_new (MIN (g_get_num_processors () - 1, MAX_HELPERS));
+    unsigned n_processors = g_get_num_processors (), n_helpers = MIN (n_processors - 1, MAX_HELPERS);
+    crew = gpu_crew_new (n_helpers, n_processors >= n_helpers + 1 + SPARE_PROCESSORS);
     atomic_store_explicit (&device->crew, crew, memory_order_release);
   }
   pthread_mutex_unlock (&device->lock);
@@ -180,7 +184,7 @@ gpu_image_stage_in (GpuStream *stream, GpuImage *image, const void *host, const 
 static bool
 wait_for_slices (GpuCrew *crew, GpuCrewJob *job, const GpuPoint *point, GError **error)
 {
-  for (unsigned i = 0; i < MAX_QUESTIONS; i++) {
+  for (int64_t end = g_get_monotonic_time () + ASK_US; g_get_monotonic_time () < end;) {
     GpuStatus status = gpu_point_query (point, error);
     if (status != GPU_STATUS_PENDING)
       return status == GPU_STATUS_COMPLETE;

@@ -11,6 +11,7 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 /* The frames that a source has, and those that a consumer holds before it looks at them, as a queue would. */
 #define N_SOURCE 8
@@ -124,16 +125,31 @@ chain_free (Chain *chain)
   g_free (chain);
 }
 
+/* @name: a factory, or caps that a capsfilter insists on. */
+static GstElement *
+make_element (GpuDevice *device, const char *name)
+{
+  if (g_str_has_prefix (name, "video/")) {
+    g_autoptr (GstCaps) caps = gst_caps_from_string (name);
+    GstElement *filter = gst_element_factory_make ("capsfilter", NULL);
+    if (filter)
+      g_object_set (filter, "caps", caps, NULL);
+    return filter;
+  }
+  GstElement *element = gst_element_factory_make (name, NULL);
+  if (element && g_str_has_prefix (name, "gpu"))
+    g_object_set (element, "device", gpu_device_name (device), NULL);
+  return element;
+}
+
 static bool
 add_elements (Chain *chain, GpuDevice *device, const char *const *names)
 {
   for (unsigned i = 0; names[i]; i++) {
-    GstElement *element = gst_element_factory_make (names[i], NULL);
+    GstElement *element = make_element (device, names[i]);
     if (!element)
       return false;
     g_ptr_array_add (chain->elements, gst_object_ref_sink (element));
-    if (g_str_has_prefix (names[i], "gpu"))
-      g_object_set (element, "device", gpu_device_name (device), NULL);
     if (i > 0)
       gst_element_link (g_ptr_array_index (chain->elements, i - 1), element);
   }
@@ -264,9 +280,8 @@ upload_chain (GpuDevice *device, GstCaps *caps, const char *const *names, bool r
 
 /* Frames that an uploader has put on the device, with their caps. */
 static Chain *
-download_chain (GpuDevice *device, GstCaps *caps, const char *upload, const char *download, bool insists)
+download_chain (GpuDevice *device, GstCaps *caps, const char *const *up, const char *const *down, bool insists)
 {
-  const char *const up[] = {upload, NULL}, *const down[] = {download, NULL};
   GstBuffer *frames[N_SOURCE];
   Chain *source = upload_chain (device, caps, up, false, false);
   if (!source)
@@ -305,6 +320,24 @@ run_raw_both (void *raw, unsigned n)
   return raw_copies_both (raw, n * REPEAT) / REPEAT;
 }
 
+static double
+run_one_thread (void *raw, unsigned n)
+{
+  return raw_copies_one_thread (raw, n * REPEAT) / REPEAT;
+}
+
+static double
+run_four_threads (void *raw, unsigned n)
+{
+  return raw_copies_four_threads (raw, n * REPEAT) / REPEAT;
+}
+
+static double
+run_eight_threads (void *raw, unsigned n)
+{
+  return raw_copies_eight_threads (raw, n * REPEAT) / REPEAT;
+}
+
 typedef struct {
   BenchCase cases[5];
   unsigned n;
@@ -328,9 +361,14 @@ compare (Table *table, const char *what, const char *format, int width, int heig
   table->n = 0;
 }
 
-static const char *const uploads[] = {"gpuupload", NULL}, *const both[] = {"gpuupload", "gpudownload", NULL};
-static const char *const cuda_uploads[] = {"cudaupload", NULL}, *const cuda_both[] = {"cudaupload", "cudadownload",
-                                                                                      NULL};
+#define CUDA_CAPS "video/x-raw(memory:CUDAMemory)"
+
+static const char *const uploads[] = {"gpuupload", NULL};
+static const char *const downloads[] = {"gpudownload", NULL};
+static const char *const both[] = {"gpuupload", "gpudownload", NULL};
+static const char *const cuda_uploads[] = {"cudaupload", CUDA_CAPS, NULL};
+static const char *const cuda_downloads[] = {"cudadownload", "video/x-raw", NULL};
+static const char *const cuda_both[] = {"cudaupload", CUDA_CAPS, "cudadownload", "video/x-raw", NULL};
 
 /* A goal of some per cent of the rate is one for the inverse of the time. */
 static void
@@ -351,10 +389,9 @@ compare_copies (GpuDevice *device, const char *format, int width, int height)
   compare (&table, "Upload", format, width, height);
 
   add (&table, "the driver's copy, pinned memory", run_raw_down, raw, BENCH_NO_GOAL, 0);
-  add (&table, "gpudownload", run_chain, download_chain (device, caps, "gpuupload", "gpudownload", false), goal,
-       1 / 0.95);
+  add (&table, "gpudownload", run_chain, download_chain (device, caps, uploads, downloads, false), goal, 1 / 0.95);
   add (&table, "gpudownload, consumer that insists on its pool", run_chain,
-       download_chain (device, caps, "gpuupload", "gpudownload", true), goal, 1 / 0.8);
+       download_chain (device, caps, uploads, downloads, true), goal, 1 / 0.8);
   compare (&table, "Download", format, width, height);
 
   add (&table, "gpuupload alone, source with its pool", run_chain, upload_chain (device, caps, uploads, false, true),
@@ -365,6 +402,12 @@ compare_copies (GpuDevice *device, const char *format, int width, int height)
        upload_chain (device, caps, both, true, false), BENCH_NO_GOAL, 0);
   add (&table, "the driver's copies, both ways", run_raw_both, raw, BENCH_NO_GOAL, 0);
   compare (&table, "Upload and download", format, width, height);
+
+  add (&table, "the driver's copy, pinned memory", run_raw_up, raw, BENCH_NO_GOAL, 0);
+  add (&table, "memcpy() from plain into pinned memory", run_one_thread, raw, BENCH_NO_GOAL, 0);
+  add (&table, "the same by four threads", run_four_threads, raw, BENCH_NO_GOAL, 0);
+  add (&table, "the same by eight threads", run_eight_threads, raw, BENCH_NO_GOAL, 0);
+  compare (&table, "What staging stands on", format, width, height);
   raw_copies_free (raw);
 }
 
@@ -385,11 +428,10 @@ compare_peers (GpuDevice *device, const char *format, int width, int height)
   add (&table, "cudaupload", run_chain, peer, BENCH_AT_LEAST, 3.3);
   compare (&table, "Upload by GStreamer's element", format, width, height);
 
-  add (&table, "gpudownload", run_chain, download_chain (device, caps, "gpuupload", "gpudownload", false),
-       BENCH_NO_GOAL, 0);
+  add (&table, "gpudownload", run_chain, download_chain (device, caps, uploads, downloads, false), BENCH_NO_GOAL, 0);
   add (&table, "gpudownload, consumer that insists on its pool", run_chain,
-       download_chain (device, caps, "gpuupload", "gpudownload", true), BENCH_NO_GOAL, 0);
-  add (&table, "cudadownload", run_chain, download_chain (device, caps, "cudaupload", "cudadownload", false),
+       download_chain (device, caps, uploads, downloads, true), BENCH_NO_GOAL, 0);
+  add (&table, "cudadownload", run_chain, download_chain (device, caps, cuda_uploads, cuda_downloads, false),
        BENCH_AT_LEAST, 3.3);
   compare (&table, "Download by GStreamer's element", format, width, height);
 
@@ -400,21 +442,49 @@ compare_peers (GpuDevice *device, const char *format, int width, int height)
   compare (&table, "Upload and download by GStreamer's elements", format, width, height);
 }
 
-/* The host's ns for a frame while nothing makes it wait: as many frames in flight as there are. */
+/* What a frame takes of the host while nothing makes it wait: as many frames in flight as there are. */
+typedef struct {
+  double ns, cpu_ns;
+  uint64_t waits;
+} HostTime;
+
 static double
-host_time (Chain *chain)
+cpu_now (void)
 {
-  double ns[N_BURSTS];
+  struct timespec now;
+  clock_gettime (CLOCK_THREAD_CPUTIME_ID, &now);
+  return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static uint64_t
+host_waits (GpuDevice *device)
+{
+  GpuCacheStats stats;
+  gpu_cache_get_stats (device, GPU_ACCOUNT_HOST, GPU_CACHE_ALL, &stats);
+  return stats.host_waits + stats.throttle_waits;
+}
+
+static HostTime
+host_time (GpuDevice *device, Chain *chain)
+{
+  double ns[N_BURSTS], cpu_ns[N_BURSTS];
+  HostTime time = {0};
   g_object_set (first_of (chain), "frames-in-flight", 2 * N_BURST, NULL);
   for (int burst = -2; burst < N_BURSTS; burst++) {
-    double start = bench_now ();
+    uint64_t waits = host_waits (device);
+    double start = bench_now (), cpu_start = cpu_now ();
     for (unsigned i = 0; i < N_BURST; i++)
       push (chain, i);
+    cpu_ns[MAX (burst, 0)] = (cpu_now () - cpu_start) / N_BURST;
     ns[MAX (burst, 0)] = (bench_now () - start) / N_BURST;
+    if (burst >= 0)
+      time.waits += host_waits (device) - waits;
     drain (chain);
   }
   chain_free (chain);
-  return bench_median (ns, N_BURSTS);
+  time.ns = bench_median (ns, N_BURSTS);
+  time.cpu_ns = bench_median (cpu_ns, N_BURSTS);
+  return time;
 }
 
 static void
@@ -423,20 +493,19 @@ measure_host_time (GpuDevice *device, const char *format, int width, int height)
   g_autoptr (GstCaps) caps = system_caps (format, width, height);
   g_autofree char *title =
       g_strdup_printf ("The host's time for a frame of %dx%d %s, nothing staged", width, height, format);
-  GpuCacheStats before, after;
-  double up = host_time (upload_chain (device, caps, uploads, false, true));
-  Chain *down = download_chain (device, caps, "gpuupload", "gpudownload", false);
-  down->reads = false;
-
-  gpu_cache_get_stats (device, GPU_ACCOUNT_HOST, GPU_CACHE_ALL, &before);
-  double ns = host_time (down);
-  gpu_cache_get_stats (device, GPU_ACCOUNT_HOST, GPU_CACHE_ALL, &after);
+  HostTime up = host_time (device, upload_chain (device, caps, uploads, false, true));
+  Chain *chain = download_chain (device, caps, uploads, downloads, false);
+  chain->reads = false;
+  HostTime down = host_time (device, chain);
 
   bench_section (title);
   bench_row ("the goal", 15000, "ns", BENCH_NO_GOAL, 0);
-  bench_row ("gpuupload and its pool", up, "ns", BENCH_AT_MOST, 1);
-  bench_row ("gpudownload", ns, "ns", BENCH_AT_MOST, 1);
-  bench_row ("host waits while gpudownload ran", (double)(after.host_waits - before.host_waits), "", BENCH_NO_GOAL, 0);
+  bench_row ("gpuupload and its pool", up.ns, "ns", BENCH_AT_MOST, 1);
+  bench_row ("of that, of the processor", up.cpu_ns, "ns", BENCH_NO_GOAL, 0);
+  bench_row ("gpudownload", down.ns, "ns", BENCH_AT_MOST, 1);
+  bench_row ("of that, of the processor", down.cpu_ns, "ns", BENCH_NO_GOAL, 0);
+  bench_row ("host waits in gpuupload", (double)up.waits, "", BENCH_NO_GOAL, 0);
+  bench_row ("host waits in gpudownload", (double)down.waits, "", BENCH_NO_GOAL, 0);
 }
 
 /* A frame that the host writes a part of, the device mirrors, and the host reads that part of. */
@@ -548,13 +617,13 @@ main (int argc, char **argv)
 
   compare_copies (device, "RGBA", 1920, 1080);
   compare_copies (device, "NV12", 3840, 2160);
+  measure_host_time (device, "RGBA", 1920, 1080);
+  measure_host_time (device, "NV12", 3840, 2160);
+  compare_managed (device);
   if (!gpu_device_is_host (device)) {
     compare_peers (device, "RGBA", 1920, 1080);
     compare_peers (device, "NV12", 3840, 2160);
   }
-  measure_host_time (device, "RGBA", 1920, 1080);
-  measure_host_time (device, "NV12", 3840, 2160);
-  compare_managed (device);
   gpu_device_unref (device);
   return bench_finish ();
 }

@@ -36,6 +36,7 @@ struct RawCopies {
   size_t size;
   void *stream[2];
   void *host[2][N_BUFFERS];
+  void *plain[N_BUFFERS];
   DevicePointer device[2][N_BUFFERS];
 };
 
@@ -101,6 +102,10 @@ raw_copies_new (GpuDevice *device, size_t size)
   }
   if (raw->context)
     raw->driver.pop (&raw->context);
+  for (unsigned i = 0; i < N_BUFFERS; i++) {
+    raw->plain[i] = g_malloc (size);
+    memset (raw->plain[i], (int)i, size);
+  }
   return raw;
 }
 
@@ -124,6 +129,8 @@ raw_copies_free (RawCopies *raw)
   }
   if (raw->context)
     raw->driver.pop (&raw->context);
+  for (unsigned i = 0; i < N_BUFFERS; i++)
+    g_free (raw->plain[i]);
   g_free (raw);
 }
 
@@ -168,4 +175,53 @@ double
 raw_copies_both (void *raw, unsigned n)
 {
   return run (raw, n, true, true);
+}
+
+/* One of several threads that copy their part of each frame. */
+typedef struct {
+  RawCopies *raw;
+  unsigned n, part, parts;
+} HostJob;
+
+static gpointer
+copy_parts (gpointer data)
+{
+  const HostJob *job = data;
+  size_t from = job->raw->size * job->part / job->parts, to = job->raw->size * (job->part + 1) / job->parts;
+  for (unsigned i = 0; i < job->n; i++)
+    memcpy ((char *)job->raw->host[0][i % N_BUFFERS] + from, (char *)job->raw->plain[i % N_BUFFERS] + from, to - from);
+  return NULL;
+}
+
+static double
+run_host (RawCopies *raw, unsigned n, unsigned n_threads)
+{
+  g_autofree HostJob *jobs = g_new (HostJob, n_threads);
+  g_autofree GThread **threads = g_new (GThread *, n_threads);
+  double start = bench_now ();
+  for (unsigned i = 0; i < n_threads; i++) {
+    jobs[i] = (HostJob){raw, n, i, n_threads};
+    threads[i] = g_thread_new ("copy", copy_parts, &jobs[i]);
+  }
+  for (unsigned i = 0; i < n_threads; i++)
+    g_thread_join (threads[i]);
+  return bench_now () - start;
+}
+
+double
+raw_copies_one_thread (void *raw, unsigned n)
+{
+  return run_host (raw, n, 1);
+}
+
+double
+raw_copies_four_threads (void *raw, unsigned n)
+{
+  return run_host (raw, n, 4);
+}
+
+double
+raw_copies_eight_threads (void *raw, unsigned n)
+{
+  return run_host (raw, n, 8);
 }

@@ -17,3 +17,8 @@ void raw_copies_free (RawCopies *raw);
 double raw_copies_up (void *raw, unsigned n);
 double raw_copies_down (void *raw, unsigned n);
 double raw_copies_both (void *raw, unsigned n);
+
+/** @n copies from plain into pinned memory by so many threads of the host, which do not wait for one another. */
+double raw_copies_one_thread (void *raw, unsigned n);
+double raw_copies_four_threads (void *raw, unsigned n);
+double raw_copies_eight_threads (void *raw, unsigned n);

@@ -334,14 +334,14 @@ give_jobs (void *data)
 static void
 test_crew (void)
 {
-  for (unsigned helpers = 0; helpers < 4; helpers++) {
-    GpuCrew *crew = gpu_crew_new (helpers);
+  for (unsigned i = 0; i < 8; i++) {
+    GpuCrew *crew = gpu_crew_new (i / 2, i % 2);
     pthread_t threads[3];
 
-    for (unsigned i = 0; i < G_N_ELEMENTS (threads); i++)
-      g_assert_cmpint (pthread_create (&threads[i], NULL, give_jobs, crew), ==, 0);
-    for (unsigned i = 0; i < G_N_ELEMENTS (threads); i++)
-      pthread_join (threads[i], NULL);
+    for (unsigned k = 0; k < G_N_ELEMENTS (threads); k++)
+      g_assert_cmpint (pthread_create (&threads[k], NULL, give_jobs, crew), ==, 0);
+    for (unsigned k = 0; k < G_N_ELEMENTS (threads); k++)
+      pthread_join (threads[k], NULL);
     gpu_crew_free (crew);
   }
 }

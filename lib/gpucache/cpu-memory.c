@@ -125,10 +125,10 @@ gpu_cpu_alloc (GpuDevice *base, GpuMemoryKind kind, size_t size, size_t alignmen
   GpuCpuDevice *device = (GpuCpuDevice *)base;
   GpuCpuQueue *queue = kind == GPU_MEMORY_STREAM_ORDERED ? ((GpuCpuStream *)stream)->queue : NULL;
 
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   GpuCpuBlock *block = find_block (device, queue, kind, size, alignment, error);
   if (!block) {
-    pthread_mutex_unlock (&device->lock);
+    pthread_mutex_unlock (&gpu_cpu_host.lock);
     return false;
   }
   block->kind = kind;
@@ -142,7 +142,7 @@ gpu_cpu_alloc (GpuDevice *base, GpuMemoryKind kind, size_t size, size_t alignmen
     fill->copy.value = GPU_CPU_POISON;
     gpu_cpu_queue_submit (queue, fill);
   }
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
 
   if (!queue)
     memset (*data, GPU_CPU_POISON, size);
@@ -163,10 +163,10 @@ gpu_cpu_free (GpuDevice *base, GpuMemoryKind kind, void *data, size_t size, void
 {
   GpuCpuDevice *device = (GpuCpuDevice *)base;
 
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   GpuCpuBlock *block = g_hash_table_lookup (device->blocks, data);
   if (!block || block->is_freed || block->kind != kind || block->size != size) {
-    pthread_mutex_unlock (&device->lock);
+    pthread_mutex_unlock (&gpu_cpu_host.lock);
     g_set_error (error, GPU_ERROR, GPU_ERROR_DEVICE_LOST,
                  "device %s was asked to free %zu bytes of %s memory at %p, which is not an allocation of its",
                  base->name, size, gpu_memory_kind_name (kind), data);
@@ -182,17 +182,17 @@ gpu_cpu_free (GpuDevice *base, GpuMemoryKind kind, void *data, size_t size, void
     command->copy.block = block;
     g_queue_push_head (&queue->frees, command);
     gpu_cpu_queue_submit (queue, command);
-    pthread_mutex_unlock (&device->lock);
+    pthread_mutex_unlock (&gpu_cpu_host.lock);
     return true;
   }
 
   /* Nothing comes before it. Plain memory is not waited for either, as a driver might: its owner frees it only when
    * its work is complete, and sees the pattern if that is not so. */
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
   memset (data, GPU_CPU_POISON, size);
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   gpu_cpu_block_release (device, block);
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
   return true;
 }
 
@@ -201,10 +201,10 @@ gpu_cpu_memory_info (GpuDevice *base, uint64_t *free_bytes, uint64_t *total_byte
 {
   GpuCpuDevice *device = (GpuCpuDevice *)base;
 
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   *total_bytes = device->total_bytes;
   *free_bytes = device->total_bytes - device->used_bytes;
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
   return true;
 }
 
@@ -214,11 +214,11 @@ gpu_cpu_trim (GpuDevice *base)
   GpuCpuDevice *device = (GpuCpuDevice *)base;
   GpuCpuBlock *block;
 
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   while ((block = g_queue_pop_head (&device->recycled)))
     block_free (block);
   device->recycled_bytes = 0;
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
 }
 
 static uint64_t

@@ -4,7 +4,8 @@
  * matter: a worker thread a queue, or, lazily, whoever waits. cpu-queue.c holds the queues and both executors,
  * cpu-memory.c the memory, device-cpu.c the seam on top of them.
  *
- * One mutex guards all of it. It is not held while a command touches memory.
+ * One mutex guards all of it, for all CPU devices together, since a stream of one may wait for an event of another. It
+ * is not held while a command touches memory.
  */
 #pragma once
 
@@ -112,10 +113,6 @@ struct GpuCpuQueue {
 struct GpuCpuDevice {
   GpuDevice base;
   GpuCpuExecutor executor;
-
-  pthread_mutex_t lock;
-  pthread_cond_t progress; /* a command is complete or a gate open */
-  unsigned n_waiters;      /* on progress */
   bool quit;
 
   GPtrArray *queues;      /* all, owned */
@@ -129,7 +126,21 @@ struct GpuCpuDevice {
   size_t recycled_bytes;
 };
 
-/* Of what follows, what says "locked" is called with the device's lock held. */
+/** What all CPU devices of the process share. */
+typedef struct {
+  pthread_mutex_t lock;
+  pthread_cond_t progress; /* a command is complete or a gate open */
+  unsigned n_waiters;      /* on progress */
+  GPtrArray *devices;      /* GpuCpuDevice; those whose queues may hold waits */
+  uint64_t n_closed;       /* devices whose queues are no more */
+} GpuCpuHost;
+
+extern GpuCpuHost gpu_cpu_host;
+
+/* Of what follows, what says "locked" is called with the host's lock held. */
+
+/** Not locked. The device's queues may wait and be waited for from now on, until gpu_cpu_queues_free(). */
+void gpu_cpu_queues_init (GpuCpuDevice *device);
 
 /** Returns: (transfer full): a command with room for @args_size bytes of arguments. */
 GpuCpuCommand *gpu_cpu_command_new (GpuCpuCommandType type, size_t args_size);
@@ -142,11 +153,11 @@ void gpu_cpu_queue_detach (GpuCpuQueue *queue);
 GpuCpuMark gpu_cpu_queue_submit (GpuCpuQueue *queue, GpuCpuCommand *command);
 /** Locked. */
 bool gpu_cpu_mark_is_complete (const GpuCpuMark *mark);
-/** Locked; lets go of the lock while it waits. The lazy executor runs what the mark needs. */
+/** Locked; lets go of the lock while it waits. The lazy executor runs what the mark needs, on whichever device. */
 void gpu_cpu_mark_wait (GpuCpuDevice *device, GpuCpuMark mark);
 /** Not locked. The lazy executor runs up to @steps commands picked by @seed. */
 unsigned gpu_cpu_queues_run (GpuCpuDevice *device, unsigned steps, uint32_t seed);
-/** Not locked. All queues run to their ends and are freed. */
+/** Not locked. All queues run to their ends and are freed; what waited for them elsewhere finds them complete. */
 void gpu_cpu_queues_free (GpuCpuDevice *device);
 /** Rows of bytes, on the calling thread. */
 void gpu_cpu_copy_rows (const GpuCopy *copy);

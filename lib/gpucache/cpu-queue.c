@@ -14,6 +14,38 @@
 #include <signal.h>
 #include <string.h>
 
+GpuCpuHost gpu_cpu_host = {.lock = PTHREAD_MUTEX_INITIALIZER, .progress = PTHREAD_COND_INITIALIZER};
+static pthread_once_t host_once = PTHREAD_ONCE_INIT;
+
+/* The parent's devices are of no use in a child (see device.c), and a thread that is not there may hold the lock. */
+static void
+forget_after_fork (void)
+{
+  pthread_mutex_init (&gpu_cpu_host.lock, NULL);
+  pthread_cond_init (&gpu_cpu_host.progress, NULL);
+  gpu_cpu_host.n_waiters = 0;
+  gpu_cpu_host.devices = NULL;
+}
+
+static void
+watch_forks (void)
+{
+  pthread_atfork (NULL, NULL, forget_after_fork);
+}
+
+void
+gpu_cpu_queues_init (GpuCpuDevice *device)
+{
+  pthread_once (&host_once, watch_forks);
+  device->queues = g_ptr_array_new ();
+  device->idle_queues = g_ptr_array_new ();
+  pthread_mutex_lock (&gpu_cpu_host.lock);
+  if (!gpu_cpu_host.devices)
+    gpu_cpu_host.devices = g_ptr_array_new ();
+  g_ptr_array_add (gpu_cpu_host.devices, device);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
+}
+
 GpuCpuCommand *
 gpu_cpu_command_new (GpuCpuCommandType type, size_t args_size)
 {
@@ -101,11 +133,11 @@ is_runnable (const GpuCpuQueue *queue)
 }
 
 static void
-wait_for_progress (GpuCpuDevice *device)
+wait_for_progress (void)
 {
-  device->n_waiters++;
-  pthread_cond_wait (&device->progress, &device->lock);
-  device->n_waiters--;
+  gpu_cpu_host.n_waiters++;
+  pthread_cond_wait (&gpu_cpu_host.progress, &gpu_cpu_host.lock);
+  gpu_cpu_host.n_waiters--;
 }
 
 /* Runs the first command of a queue that is_runnable(). */
@@ -122,9 +154,9 @@ run_one (GpuCpuQueue *queue)
       g_queue_pop_tail (&queue->frees);
     }
     queue->is_running = true;
-    pthread_mutex_unlock (&device->lock);
+    pthread_mutex_unlock (&gpu_cpu_host.lock);
     execute (command);
-    pthread_mutex_lock (&device->lock);
+    pthread_mutex_lock (&gpu_cpu_host.lock);
     queue->is_running = false;
     if (command->type == GPU_CPU_FREE && command->copy.block)
       gpu_cpu_block_release (device, command->copy.block);
@@ -138,8 +170,8 @@ run_one (GpuCpuQueue *queue)
   }
   queue->completed++;
   g_free (command);
-  if (device->n_waiters > 0)
-    pthread_cond_broadcast (&device->progress);
+  if (gpu_cpu_host.n_waiters > 0)
+    pthread_cond_broadcast (&gpu_cpu_host.progress);
 }
 
 static void *
@@ -148,28 +180,34 @@ worker (void *data)
   GpuCpuQueue *queue = data;
   GpuCpuDevice *device = queue->device;
 
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   while (queue->head || !device->quit) {
     if (!queue->head)
-      pthread_cond_wait (&queue->wake, &device->lock);
+      pthread_cond_wait (&queue->wake, &gpu_cpu_host.lock);
     else if (is_blocked (queue->head))
-      wait_for_progress (device);
+      wait_for_progress ();
     else
       run_one (queue);
   }
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
   return NULL;
 }
 
 /* Runs queues until @mark is complete. What is still to be reached is kept on a stack: chains of waits between queues
- * may be as long as the program. Marks are made at a record and waited for later, so they form no cycle. */
+ * may be as long as the program. Marks are made at a record and waited for later, so they form no cycle. Another
+ * device may be closed whenever the lock is let go of: then all but the first goal are found anew. */
 static void
-run_lazily (GpuCpuDevice *device, GpuCpuMark mark)
+run_lazily (GpuCpuMark mark)
 {
   g_autoptr (GArray) goals = g_array_new (false, false, sizeof (GpuCpuMark));
+  uint64_t n_closed = gpu_cpu_host.n_closed;
 
   g_array_append_val (goals, mark);
   while (goals->len > 0) {
+    if (n_closed != gpu_cpu_host.n_closed) {
+      n_closed = gpu_cpu_host.n_closed;
+      g_array_set_size (goals, 1);
+    }
     const GpuCpuMark goal = g_array_index (goals, GpuCpuMark, goals->len - 1);
     if (gpu_cpu_mark_is_complete (&goal)) {
       g_array_set_size (goals, goals->len - 1);
@@ -178,13 +216,13 @@ run_lazily (GpuCpuDevice *device, GpuCpuMark mark)
     /* Not complete, so its queue has a command. */
     GpuCpuCommand *command = goal.queue->head;
     if (goal.queue->is_running)
-      wait_for_progress (device);
+      wait_for_progress ();
     else if (!is_blocked (command))
       run_one (goal.queue);
     else if (command->type == GPU_CPU_WAIT)
       g_array_append_val (goals, command->wait);
     else
-      wait_for_progress (device);
+      wait_for_progress ();
   }
 }
 
@@ -192,11 +230,11 @@ void
 gpu_cpu_mark_wait (GpuCpuDevice *device, GpuCpuMark mark)
 {
   if (device->executor == GPU_CPU_LAZY) {
-    run_lazily (device, mark);
+    run_lazily (mark);
     return;
   }
   while (!gpu_cpu_mark_is_complete (&mark))
-    wait_for_progress (device);
+    wait_for_progress ();
 }
 
 GpuCpuMark
@@ -269,25 +307,44 @@ gpu_cpu_queue_detach (GpuCpuQueue *queue)
     g_ptr_array_add (queue->device->idle_queues, queue);
 }
 
+/* What @device's streams still wait for on @closed is complete. */
+static void
+forget_waits (GpuCpuDevice *device, const GpuCpuDevice *closed)
+{
+  for (unsigned i = 0; i < device->queues->len; i++) {
+    GpuCpuQueue *queue = g_ptr_array_index (device->queues, i);
+    for (GpuCpuCommand *command = queue->head; command; command = command->next)
+      if (command->type == GPU_CPU_WAIT && command->wait.queue && command->wait.queue->device == closed)
+        command->wait = (GpuCpuMark){0};
+  }
+}
+
 void
 gpu_cpu_queues_free (GpuCpuDevice *device)
 {
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   device->quit = true;
   for (unsigned i = 0; i < device->queues->len; i++) {
     GpuCpuQueue *queue = g_ptr_array_index (device->queues, i);
     if (device->executor == GPU_CPU_THREADS)
       pthread_cond_signal (&queue->wake);
     else
-      run_lazily (device, (GpuCpuMark){.queue = queue, .number = queue->submitted});
+      run_lazily ((GpuCpuMark){.queue = queue, .number = queue->submitted});
   }
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
 
   for (unsigned i = 0; i < device->queues->len; i++) {
     GpuCpuQueue *queue = g_ptr_array_index (device->queues, i);
     if (device->executor == GPU_CPU_THREADS)
       pthread_join (queue->thread, NULL);
   }
+  pthread_mutex_lock (&gpu_cpu_host.lock);
+  g_ptr_array_remove_fast (gpu_cpu_host.devices, device);
+  gpu_cpu_host.n_closed++;
+  for (unsigned i = 0; i < gpu_cpu_host.devices->len; i++)
+    forget_waits (g_ptr_array_index (gpu_cpu_host.devices, i), device);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
+
   /* Only now: a worker may have waited for another one's queue. */
   for (unsigned i = 0; i < device->queues->len; i++) {
     GpuCpuQueue *queue = g_ptr_array_index (device->queues, i);
@@ -315,7 +372,7 @@ gpu_cpu_queues_run (GpuCpuDevice *device, unsigned steps, uint32_t seed)
   uint32_t state = seed;
   unsigned n_run = 0;
 
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   g_autoptr (GPtrArray) runnable = g_ptr_array_new ();
   while (n_run < steps) {
     g_ptr_array_set_size (runnable, 0);
@@ -327,6 +384,6 @@ gpu_cpu_queues_run (GpuCpuDevice *device, unsigned steps, uint32_t seed)
     run_one (g_ptr_array_index (runnable, next_random (&state) % runnable->len));
     n_run++;
   }
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
   return n_run;
 }

@@ -20,12 +20,14 @@
   ENTRY (DeviceGet, 2000)                                                                                              \
   ENTRY (DeviceGetName, 2000)                                                                                          \
   ENTRY (DeviceGetAttribute, 2000)                                                                                     \
+  ENTRY (DeviceCanAccessPeer, 4000)                                                                                    \
   ENTRY (DevicePrimaryCtxRetain, 7000)                                                                                 \
   ENTRY (DevicePrimaryCtxRelease, 11000)                                                                               \
   ENTRY (CtxPushCurrent, 4000)                                                                                         \
   ENTRY (CtxPopCurrent, 4000)                                                                                          \
   ENTRY (CtxSynchronize, 2000)                                                                                         \
   ENTRY (CtxGetDevice, 2000)                                                                                           \
+  ENTRY (CtxEnablePeerAccess, 4000)                                                                                    \
   ENTRY (MemGetInfo, 3020)                                                                                             \
   ENTRY (MemAlloc, 3020)                                                                                               \
   ENTRY (MemFree, 3020)                                                                                                \
@@ -35,6 +37,7 @@
   ENTRY (MemPoolCreate, 11020)                                                                                         \
   ENTRY (MemPoolDestroy, 11020)                                                                                        \
   ENTRY (MemPoolSetAttribute, 11020)                                                                                   \
+  ENTRY (MemPoolSetAccess, 11020)                                                                                      \
   ENTRY (MemPoolTrimTo, 11020)                                                                                         \
   ENTRY (MemAllocFromPoolAsync, 11020)                                                                                 \
   ENTRY (MemFreeAsync, 11020)                                                                                          \
@@ -50,6 +53,8 @@
   ENTRY (EventSynchronize, 2000)                                                                                       \
   ENTRY (MemcpyAsync, 4000)                                                                                            \
   ENTRY (Memcpy2DAsync, 3020)                                                                                          \
+  ENTRY (MemcpyPeerAsync, 4000)                                                                                        \
+  ENTRY (Memcpy3DPeerAsync, 4000)                                                                                      \
   ENTRY (MemsetD8Async, 3020)                                                                                          \
   ENTRY (MemsetD2D8Async, 3020)                                                                                        \
   ENTRY (ModuleLoadData, 2000)                                                                                         \

@@ -11,6 +11,9 @@
 #include "cuda-driver.h"
 #include "cuda-kernels.h"
 
+/** The widest rows that the driver's two-dimensional copies and fills take; a row a call beyond that. */
+#define GPU_CUDA_MAX_PITCH INT32_MAX
+
 /** A word that the GPU reaches by its host address, as all pinned memory is under unified addressing. */
 typedef struct {
   _Atomic uint32_t opened;
@@ -105,6 +108,8 @@ bool gpu_cuda_event_synchronize (GpuDevice *device, void *event, GError **error)
 bool gpu_cuda_stream_wait (GpuDevice *device, void *stream, void *event, GError **error);
 bool gpu_cuda_copy (GpuDevice *device, const GpuCopy *copy, GpuCopyKind kind, void *stream, GError **error);
 bool gpu_cuda_prefetch (GpuDevice *device, void *data, size_t size, bool to_host, void *stream, GError **error);
+bool gpu_cuda_peer_open (GpuDevice *device, GpuDevice *source, GError **error);
+bool gpu_cuda_peer_copy (GpuDevice *device, GpuDevice *source, const GpuCopy *copy, void *stream, GError **error);
 bool gpu_cuda_fill (GpuDevice *device, const GpuCopy *dst_only, uint8_t value, void *stream, GError **error);
 bool gpu_cuda_launch (GpuDevice *device, const GpuKernel *kernel, const void *args, GpuExtent extent, void *stream,
                       GError **error);

@@ -7,9 +7,6 @@
 /* CUDA's bounds for the y and z of a grid; that of x is beyond any picture. */
 #define MAX_GRID_YZ 65535
 
-/* The widest rows that its two-dimensional copies take; a row a call beyond that. */
-#define MAX_PITCH INT32_MAX
-
 bool
 gpu_cuda_stream_create (GpuDevice *device, void **stream, GError **error)
 {
@@ -167,7 +164,7 @@ gpu_cuda_copy (GpuDevice *device, const GpuCopy *copy, GpuCopyKind kind, void *s
     call = "cuMemcpyAsync";
     result = self->cu->MemcpyAsync ((CUdeviceptr)(uintptr_t)copy->dst, (CUdeviceptr)(uintptr_t)copy->src,
                                     copy->row_bytes * copy->rows, stream);
-  } else if (MAX (copy->src_stride, copy->dst_stride) > MAX_PITCH) {
+  } else if (MAX (copy->src_stride, copy->dst_stride) > GPU_CUDA_MAX_PITCH) {
     call = "cuMemcpyAsync";
     result = copy_rows (self, copy, stream);
   } else {
@@ -211,7 +208,7 @@ gpu_cuda_fill (GpuDevice *device, const GpuCopy *dst_only, uint8_t value, void *
   if (rows == 1 || stride == row_bytes) {
     call = "cuMemsetD8Async";
     result = self->cu->MemsetD8Async (dst, value, row_bytes * rows, stream);
-  } else if (stride > MAX_PITCH) {
+  } else if (stride > GPU_CUDA_MAX_PITCH) {
     call = "cuMemsetD8Async";
     for (size_t y = 0; result == CUDA_SUCCESS && y < rows; y++)
       result = self->cu->MemsetD8Async (dst + y * stride, value, row_bytes, stream);

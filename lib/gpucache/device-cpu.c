@@ -57,8 +57,6 @@ cpu_destroy (GpuDevice *base)
   gpu_cpu_memory_clear (device);
   free_handles (device->free_streams, sizeof (GpuCpuStream));
   free_handles (device->free_events, sizeof (GpuCpuEvent));
-  pthread_cond_destroy (&device->progress);
-  pthread_mutex_destroy (&device->lock);
   g_free (base->name);
   g_free (base->description);
   g_free (device);
@@ -69,14 +67,14 @@ cpu_stream_create (GpuDevice *base, void **stream, GError **error)
 {
   GpuCpuDevice *device = cpu (base);
 
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   GpuCpuQueue *queue = gpu_cpu_queue_new (device, error);
   if (queue) {
     GpuCpuStream *handle = take_handle (device->free_streams, sizeof *handle);
     handle->queue = queue;
     *stream = handle;
   }
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
   return queue != NULL;
 }
 
@@ -85,10 +83,10 @@ cpu_stream_destroy (GpuDevice *base, void *stream)
 {
   GpuCpuDevice *device = cpu (base);
 
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   gpu_cpu_queue_detach (queue_of (stream));
   recycle_handle (device->free_streams, stream, sizeof (GpuCpuStream));
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
 }
 
 static bool
@@ -96,10 +94,10 @@ cpu_stream_synchronize (GpuDevice *base, void *stream, GError **error)
 {
   GpuCpuDevice *device = cpu (base);
 
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   GpuCpuQueue *queue = queue_of (stream);
   gpu_cpu_mark_wait (device, (GpuCpuMark){.queue = queue, .number = queue->submitted});
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
   return true;
 }
 
@@ -108,13 +106,13 @@ cpu_synchronize (GpuDevice *base, GError **error)
 {
   GpuCpuDevice *device = cpu (base);
 
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   /* Queues only grow in number, and stay. */
   for (unsigned i = 0; i < device->queues->len; i++) {
     GpuCpuQueue *queue = g_ptr_array_index (device->queues, i);
     gpu_cpu_mark_wait (device, (GpuCpuMark){.queue = queue, .number = queue->submitted});
   }
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
   return true;
 }
 
@@ -123,9 +121,9 @@ cpu_event_create (GpuDevice *base, void **event, GError **error)
 {
   GpuCpuDevice *device = cpu (base);
 
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   *event = take_handle (device->free_events, sizeof (GpuCpuEvent));
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
   return true;
 }
 
@@ -134,19 +132,17 @@ cpu_event_destroy (GpuDevice *base, void *event)
 {
   GpuCpuDevice *device = cpu (base);
 
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   recycle_handle (device->free_events, event, sizeof (GpuCpuEvent));
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
 }
 
 static GpuCpuMark
 submit (GpuDevice *base, void *stream, GpuCpuCommand *command)
 {
-  GpuCpuDevice *device = cpu (base);
-
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   GpuCpuMark mark = gpu_cpu_queue_submit (queue_of (stream), command);
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
   return mark;
 }
 
@@ -155,23 +151,20 @@ submit (GpuDevice *base, void *stream, GpuCpuCommand *command)
 static bool
 cpu_event_record (GpuDevice *base, void *event, void *stream, GError **error)
 {
-  GpuCpuDevice *device = cpu (base);
   GpuCpuCommand *command = gpu_cpu_command_new (GPU_CPU_RECORD, 0);
 
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   ((GpuCpuEvent *)event)->mark = gpu_cpu_queue_submit (queue_of (stream), command);
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
   return true;
 }
 
 static GpuStatus
 cpu_event_query (GpuDevice *base, void *event, GError **error)
 {
-  GpuCpuDevice *device = cpu (base);
-
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   bool complete = gpu_cpu_mark_is_complete (&((GpuCpuEvent *)event)->mark);
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
   return complete ? GPU_STATUS_COMPLETE : GPU_STATUS_PENDING;
 }
 
@@ -180,25 +173,23 @@ cpu_event_synchronize (GpuDevice *base, void *event, GError **error)
 {
   GpuCpuDevice *device = cpu (base);
 
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   gpu_cpu_mark_wait (device, ((GpuCpuEvent *)event)->mark);
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
   return true;
 }
 
 static bool
 cpu_stream_wait (GpuDevice *base, void *stream, void *event, GError **error)
 {
-  GpuCpuDevice *device = cpu (base);
-
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   const GpuCpuMark mark = ((GpuCpuEvent *)event)->mark;
   if (!gpu_cpu_mark_is_complete (&mark)) {
     GpuCpuCommand *command = gpu_cpu_command_new (GPU_CPU_WAIT, 0);
     command->wait = mark;
     gpu_cpu_queue_submit (queue_of (stream), command);
   }
-  pthread_mutex_unlock (&device->lock);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
   return true;
 }
 
@@ -211,11 +202,30 @@ cpu_copy (GpuDevice *base, const GpuCopy *copy, GpuCopyKind kind, void *stream, 
   command->copy.rows = *copy;
   GpuCpuMark mark = submit (base, stream, command);
   if (kind != GPU_COPY_DEVICE) {
-    pthread_mutex_lock (&device->lock);
+    pthread_mutex_lock (&gpu_cpu_host.lock);
     gpu_cpu_mark_wait (device, mark);
-    pthread_mutex_unlock (&device->lock);
+    pthread_mutex_unlock (&gpu_cpu_host.lock);
   }
   return true;
+}
+
+/* All host memory, and marks know no devices: there is nothing to open. But who waits on one executor cannot make the
+ * other one run. */
+static bool
+cpu_peer_open (GpuDevice *base, GpuDevice *source, GError **error)
+{
+  if (cpu (base)->executor == cpu (source)->executor)
+    return true;
+  g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+               "%s and %s have different executors and cannot wait for each other; make both with the same", base->name,
+               source->name);
+  return false;
+}
+
+static bool
+cpu_peer_copy (GpuDevice *base, GpuDevice *source, const GpuCopy *copy, void *stream, GError **error)
+{
+  return cpu_copy (base, copy, GPU_COPY_DEVICE, stream, error);
 }
 
 static bool
@@ -279,12 +289,10 @@ cpu_gate_hold (GpuDevice *base, void *gate, void *stream, GError **error)
 static void
 cpu_gate_open (GpuDevice *base, void *gate)
 {
-  GpuCpuDevice *device = cpu (base);
-
-  pthread_mutex_lock (&device->lock);
+  pthread_mutex_lock (&gpu_cpu_host.lock);
   ((GpuCpuGate *)gate)->is_open = true;
-  pthread_cond_broadcast (&device->progress);
-  pthread_mutex_unlock (&device->lock);
+  pthread_cond_broadcast (&gpu_cpu_host.progress);
+  pthread_mutex_unlock (&gpu_cpu_host.lock);
 }
 
 static void
@@ -310,6 +318,8 @@ static const GpuDeviceFuncs cpu_funcs = {
     .event_synchronize = cpu_event_synchronize,
     .stream_wait = cpu_stream_wait,
     .copy = cpu_copy,
+    .peer_open = cpu_peer_open,
+    .peer_copy = cpu_peer_copy,
     .fill = cpu_fill,
     .launch = cpu_launch,
     .host_call = cpu_host_call,
@@ -330,10 +340,7 @@ gpu_device_cpu_new (const char *name, GpuCpuExecutor executor, uint64_t memory_b
       g_strdup (executor == GPU_CPU_LAZY ? "host CPU, lazy executor" : "host CPU, a thread a stream");
   device->base.is_host = true;
   device->executor = executor;
-  pthread_mutex_init (&device->lock, NULL);
-  pthread_cond_init (&device->progress, NULL);
-  device->queues = g_ptr_array_new ();
-  device->idle_queues = g_ptr_array_new ();
+  gpu_cpu_queues_init (device);
   device->free_streams = g_ptr_array_new ();
   device->free_events = g_ptr_array_new ();
   gpu_cpu_memory_init (device, memory_bytes);

@@ -79,12 +79,18 @@ typedef struct {
   GpuStatus (*event_query) (GpuDevice *device, void *event, GError **error);
   /* Waits. */
   bool (*event_synchronize) (GpuDevice *device, void *event, GError **error);
+  /* @event may be of another device of the same kind. */
   bool (*stream_wait) (GpuDevice *device, void *stream, void *event, GError **error);
 
   bool (*copy) (GpuDevice *device, const GpuCopy *copy, GpuCopyKind kind, void *stream, GError **error);
   /* A hint, for managed memory: @size bytes at @data are touched by the host next, or by the device. NULL if the device
    * has no use for it. */
   bool (*prefetch) (GpuDevice *device, void *data, size_t size, bool to_host, void *stream, GError **error);
+  /* Between devices of one kind, @device being the one whose stream works. Opening, once for each @source, makes
+   * @source's device memory readable to @device; GPU_ERROR_UNSUPPORTED if that is not to be had. Streams wait for the
+   * other device's events in any case. Then a copy between device memory of both; src is @source's. */
+  bool (*peer_open) (GpuDevice *device, GpuDevice *source, GError **error);
+  bool (*peer_copy) (GpuDevice *device, GpuDevice *source, const GpuCopy *copy, void *stream, GError **error);
   bool (*fill) (GpuDevice *device, const GpuCopy *dst_only, uint8_t value, void *stream, GError **error);
   bool (*launch) (GpuDevice *device, const GpuKernel *kernel, const void *args, GpuExtent extent, void *stream,
                   GError **error);
@@ -137,6 +143,14 @@ struct GpuDevice {
   /* How often the host waited for the device: at all, and because it ran ahead (rules 6, 27). */
   atomic_uint_least64_t host_waits;
   atomic_uint_least64_t throttle_waits;
+
+  /* Other devices (peer.c). */
+  uint64_t id;            /* never reused in the process */
+  GArray *peers;          /* of what other devices are known; under lock */
+  bool no_peer_access;    /* for tests; under lock */
+  atomic_uint n_visitors; /* threads that use an event of this device and hold no reference on it */
+  pthread_cond_t unvisited;
+  _Atomic (GpuStream *) staging; /* copies to pinned memory for devices that cannot read this one's; made when needed */
 };
 
 /** Counts the forks between this process and the one that opened its first device: equal numbers, same process. */
@@ -181,10 +195,27 @@ void gpu_device_event_destroy (GpuDevice *device, void *event);
 bool gpu_device_event_record (GpuDevice *device, void *event, void *stream, GError **error);
 GpuStatus gpu_device_event_query (GpuDevice *device, void *event, GError **error);
 bool gpu_device_event_synchronize (GpuDevice *device, void *event, GError **error);
-bool gpu_device_stream_wait (GpuDevice *device, void *stream, void *event, GError **error);
+/** @owner: the device of @event */
+bool gpu_device_stream_wait (GpuDevice *device, void *stream, GpuDevice *owner, void *event, GError **error);
 bool gpu_device_copy (GpuDevice *device, const GpuCopy *copy, GpuCopyKind kind, void *stream, GError **error);
 bool gpu_device_prefetch (GpuDevice *device, void *data, size_t size, bool to_host, void *stream, GError **error);
+bool gpu_device_peer_copy (GpuDevice *device, GpuDevice *source, const GpuCopy *copy, void *stream, GError **error);
 bool gpu_device_fill (GpuDevice *device, const GpuCopy *dst_only, uint8_t value, void *stream, GError **error);
 bool gpu_device_launch (GpuDevice *device, const GpuKernel *kernel, const void *args, GpuExtent extent, void *stream,
                         GError **error);
 bool gpu_device_host_call (GpuDevice *device, void (*func) (void *data), void *data, void *stream, GError **error);
+
+/* peer.c: devices among each other. */
+void gpu_peers_init (GpuDevice *device);
+/** Whether @device can read @source's memory; opens the way at the first question, and says once if there is none.
+ * False with @error set if they cannot even wait for each other. */
+bool gpu_device_peer_open (GpuDevice *device, GpuDevice *source, bool *direct, GError **error);
+/** A thread that has no reference on @device uses one of its events; called where the device cannot go meanwhile. */
+void gpu_device_visit (GpuDevice *device);
+void gpu_device_leave (GpuDevice *device);
+/** Before @device's memory goes: waits until lost devices, which nobody else waits for, are done with it. False if one
+ * of them cannot say. */
+bool gpu_peers_settle (GpuDevice *device);
+/** @device, whose streams have no owners any more, is about to go: other devices' histories, which may name those
+ * streams for ever, no longer need it. Waits for work and for visitors. */
+void gpu_peers_part (GpuDevice *device);

@@ -51,6 +51,8 @@ tear_down (GpuDevice *device)
   if (crew)
     gpu_crew_free (crew);
   g_clear_pointer (&device->internal, gpu_stream_unref);
+  gpu_stream_unref (atomic_exchange (&device->staging, NULL));
+  gpu_peers_part (device);
   g_clear_pointer (&device->events, gpu_event_pool_free);
   if (device->idle_stream)
     gpu_device_stream_destroy (device, device->idle_stream);
@@ -79,6 +81,7 @@ gpu_device_init (GpuDevice *device, GError **error)
   device->idle_stream = NULL;
   pthread_mutex_init (&device->lock, NULL);
   pthread_mutex_init (&device->idle_lock, NULL);
+  gpu_peers_init (device);
 
   if (!gpu_device_stream_create (device, &device->idle_stream, error))
     goto fail;
@@ -304,6 +307,22 @@ end (GpuDevice *device, bool ok, GError *failure, GError **error)
   return false;
 }
 
+/* The same for a call of @device's that has to do with @other, too. The error names the one that was called; whose it
+ * is, each can tell for itself: a device that is lost answers nothing any more. */
+static bool
+end_between (GpuDevice *device, GpuDevice *other, bool ok, GError *failure, GError **error)
+{
+  uint64_t free_bytes, total_bytes;
+
+  if (G_LIKELY (ok) || other == device || g_error_matches (failure, GPU_ERROR, GPU_ERROR_OUT_OF_MEMORY) ||
+      g_error_matches (failure, GPU_ERROR, GPU_ERROR_UNSUPPORTED) ||
+      other->funcs->memory_info (other, &free_bytes, &total_bytes, NULL))
+    return end (device, ok, failure, error);
+  gpu_device_set_lost (other, failure);
+  g_propagate_error (error, failure);
+  return false;
+}
+
 bool
 gpu_device_memory_info (GpuDevice *device, uint64_t *free_bytes, uint64_t *total_bytes, GError **error)
 {
@@ -486,14 +505,14 @@ gpu_device_event_synchronize (GpuDevice *device, void *event, GError **error)
 }
 
 bool
-gpu_device_stream_wait (GpuDevice *device, void *stream, void *event, GError **error)
+gpu_device_stream_wait (GpuDevice *device, void *stream, GpuDevice *owner, void *event, GError **error)
 {
   GError *failure = NULL;
 
-  if (!begin (device, GPU_CALL_STREAM_WAIT, error))
+  if (!gpu_device_check (owner, error) || !begin (device, GPU_CALL_STREAM_WAIT, error))
     return false;
   bool ok = device->funcs->stream_wait (device, stream, event, &failure);
-  return end (device, ok, failure, error);
+  return end_between (device, owner, ok, failure, error);
 }
 
 bool
@@ -518,6 +537,17 @@ gpu_device_prefetch (GpuDevice *device, void *data, size_t size, bool to_host, v
     return false;
   bool ok = device->funcs->prefetch (device, data, size, to_host, stream, &failure);
   return end (device, ok, failure, error);
+}
+
+bool
+gpu_device_peer_copy (GpuDevice *device, GpuDevice *source, const GpuCopy *copy, void *stream, GError **error)
+{
+  GError *failure = NULL;
+
+  if (!gpu_device_check (source, error) || !begin (device, GPU_CALL_COPY, error))
+    return false;
+  bool ok = device->funcs->peer_copy (device, source, copy, stream, &failure);
+  return end_between (device, source, ok, failure, error);
 }
 
 bool

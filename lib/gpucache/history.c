@@ -119,6 +119,17 @@ gpu_history_observed (const GpuHistory *history)
   return true;
 }
 
+bool
+gpu_history_is_reachable (const GpuHistory *history)
+{
+  if (history->write.stream && !gpu_point_is_reachable (&history->write))
+    return false;
+  for (unsigned i = 0; i < history->n_reads; i++)
+    if (!gpu_point_is_reachable (&history->reads[i]))
+      return false;
+  return true;
+}
+
 GpuHistoryKind
 gpu_history_kind (const GpuHistory *history, GpuPoint *last)
 {

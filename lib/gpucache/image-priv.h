@@ -24,6 +24,18 @@ bool gpu_images_submit (GpuStream *stream, GpuImage *const *reads, unsigned n_re
 /** Whether samples of one can be copied to the other; sets @error if not. */
 bool gpu_image_check_same_shape (const GpuImageSpec *src, const GpuImageSpec *dst, GError **error);
 
-/** The same as gpu_images_submit() for one kernel, which is what most operations are. */
+/**
+ * gpu_images_cross:
+ *
+ * The same for @func's work that reads @src, of another device, and writes @dst, of @stream's (rule 26): @stream waits
+ * for the other device's events, and the read enters @src's history with an event of its own, which is what the other
+ * device's cache polls.
+ */
+bool gpu_images_cross (GpuStream *stream, GpuImage *src, GpuImage *dst, GpuSubmitFunc func, void *data, GError **error);
+
+/** gpu_image_copy() from another device's image to one of @stream's; the shapes are the same. */
+bool gpu_image_copy_across (GpuStream *stream, GpuImage *src, GpuImage *dst, GError **error);
+
+/** gpu_images_submit() for one kernel, which is what most operations are. */
 bool gpu_images_launch (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuKernel *kernel, const void *args,
                         GpuExtent extent, GError **error);

@@ -323,6 +323,9 @@ gpu_image_copy (GpuStream *stream, GpuImage *src, GpuImage *dst, GError **error)
 
   if (!gpu_image_check_same_shape (&src->spec, &dst->spec, error))
     return false;
+  GpuDevice *device = gpu_stream_device (stream);
+  if (src->allocation->device != device && dst->allocation->device == device)
+    return gpu_image_copy_across (stream, src, dst, error);
   Transfer transfer = {{&src->spec, src->data}, {&dst->spec, dst->data}, GPU_COPY_DEVICE, 0};
   return gpu_images_submit (stream, &src, 1, &dst, 1, copy_planes, &transfer, error);
 }

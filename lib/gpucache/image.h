@@ -150,6 +150,12 @@ GPU_API bool gpu_image_is_complete (GpuImage *image, GpuAccessFlags flags);
  * Copies the visible samples of @src to @dst on @stream, plane by plane; same format, width and height, any strides and
  * memory kinds. Both may be in pinned host memory; neither may be touched by the host until it is complete.
  *
+ * @src may be of another device than @stream and @dst (rule 26). The copy then waits for the other device's events,
+ * goes directly where the driver allows that, else through pinned memory of @src's device, which is said once in the
+ * log, and keeps @src's memory from reuse until it is complete. No host wait either way. Copies between devices of
+ * different kinds are refused with GPU_ERROR_UNSUPPORTED; a loss of @src's device is an error here, but no loss of
+ * @stream's.
+ *
  * Returns: false if @error is set
  */
 GPU_API bool gpu_image_copy (GpuStream *stream, GpuImage *src, GpuImage *dst, GError **error);

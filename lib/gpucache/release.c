@@ -151,6 +151,7 @@ gpu_cache_release_all_wrapped (GpuCache *cache)
 {
   GpuDevice *device = cache->device;
   bool settled = device->funcs->synchronize (device, NULL);
+  settled = gpu_peers_settle (device) && settled;
   if (cache->releaser) {
     hand_back_all (cache->releaser, !settled);
     drop_helpers (cache->releaser);

@@ -372,9 +372,14 @@ GpuAllocation *
 gpu_scope_take_pending (GpuScope *scope, const GpuRequest *request)
 {
   GpuShelf *shelf = gpu_scope_find_shelf (scope, request->spec, request->kind);
-  if (!shelf || !shelf->pending.first)
-    return NULL;
-  return take (scope, gpu_container (shelf->pending.first, GpuAllocation, by_shelf), GPU_HIT_WAITING);
+  for (GpuLink *link = shelf ? shelf->pending.first : NULL; link; link = link->next) {
+    GpuAllocation *entry = gpu_container (link, GpuAllocation, by_shelf);
+    /* What a device that is lost by now was reading is nobody's any more; this one goes on without it. */
+    if (!gpu_history_is_reachable (&entry->history))
+      continue;
+    return take (scope, entry, GPU_HIT_WAITING);
+  }
+  return NULL;
 }
 
 GpuAllocation *

@@ -82,6 +82,10 @@ gpu_point_hold (const GpuPoint *point)
   return (GpuPoint){gpu_stream_hold (point->stream), point->number};
 }
 
+/** No owner of a stream of @device is left, and the device is about to go. What still holds their records, histories of
+ * other devices' memory, learns that all of it is complete, or that nobody will ever know (rule 24). */
+void gpu_streams_part (GpuDevice *device, bool complete);
+
 /** The scope that the stream carries, or NULL. */
 GpuScope *gpu_stream_scope (GpuStream *stream);
 
@@ -110,6 +114,10 @@ GpuClock *gpu_stream_get_clock (GpuStream *stream);
 
 /** Makes later work of @stream wait for @point unless that is ordered already; @added says which, if not NULL. */
 bool gpu_stream_wait_point (GpuStream *stream, const GpuPoint *point, bool *added, GError **error);
+
+/** Whether @point can be waited for: its device is neither gone nor lost, or it has been observed complete. No driver
+ * call. */
+bool gpu_point_is_reachable (const GpuPoint *point);
 
 /** Asks the device whether @point is complete, recording an event only if none is there at or after it. */
 GpuStatus gpu_point_query (const GpuPoint *point, GError **error);
@@ -178,6 +186,9 @@ typedef enum {
 /** Sorts a history by numbers alone. @last: borrowed; the last access that is not complete if all those lie on one
  * stream, else one of the last accesses. */
 GpuHistoryKind gpu_history_kind (const GpuHistory *history, GpuPoint *last);
+
+/** Whether every access can be waited for, by gpu_point_is_reachable(). */
+bool gpu_history_is_reachable (const GpuHistory *history);
 
 /** Appends the accesses that have not been observed complete to @points, an array of GpuPoint; held for the caller. */
 void gpu_history_list_pending (const GpuHistory *history, GArray *points);

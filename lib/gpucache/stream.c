@@ -4,7 +4,8 @@
  *
  * The struct has two lives. Owners (refs) keep the native stream; points (holds) keep the record: numbers, events and
  * clock. When the last owner lets go, a last event is recorded, so that every point can still be waited for and
- * asked about after the native stream is gone.
+ * asked about after the native stream is gone. A record may even outlive its device, since histories of another
+ * device's memory hold it, too: it is gone then, and knows only what is complete.
  */
 #include "stream-priv.h"
 
@@ -29,6 +30,7 @@ struct GpuStream {
   pthread_mutex_t lock;
   void *native;
   bool alive;
+  bool gone; /* so is its device, or soon: whoever has no reference on that looks here first */
   GpuClock *clock;
   GpuEvent *oldest, *newest; /* recorded, not observed complete; numbers ascend */
   unsigned n_events;
@@ -164,17 +166,42 @@ gpu_stream_hold (GpuStream *stream)
   return stream;
 }
 
-void
-gpu_stream_release (GpuStream *stream)
+/* The lock is held, or nobody else is left. */
+static void
+drop_events (GpuStream *stream)
 {
-  if (atomic_fetch_sub_explicit (&stream->holds, 1, memory_order_acq_rel) != 1)
-    return;
-  gpu_lock (&records_lock, GPU_LOCK_LEAF);
-  g_hash_table_remove (records, &stream->id);
-  gpu_unlock (&records_lock, GPU_LOCK_LEAF);
   for (GpuEvent *event = stream->oldest, *next; event; event = next) {
     next = event->next;
     gpu_event_unref (event);
+  }
+  stream->oldest = stream->newest = NULL;
+  stream->n_events = 0;
+}
+
+void
+gpu_stream_release (GpuStream *stream)
+{
+  unsigned holds = atomic_load_explicit (&stream->holds, memory_order_relaxed);
+  while (holds > 1)
+    if (atomic_compare_exchange_weak_explicit (&stream->holds, &holds, holds - 1, memory_order_acq_rel,
+                                               memory_order_relaxed))
+      return;
+  /* The last one, under the lock: what is in the table can be held, and what leaves it keeps its device as long as it
+   * has events of it. */
+  GpuDevice *device = stream->device;
+  gpu_lock (&records_lock, GPU_LOCK_LEAF);
+  bool last = atomic_fetch_sub_explicit (&stream->holds, 1, memory_order_acq_rel) == 1;
+  bool visits = last && !stream->gone;
+  if (last)
+    g_hash_table_remove (records, &stream->id);
+  if (visits)
+    gpu_device_visit (device);
+  gpu_unlock (&records_lock, GPU_LOCK_LEAF);
+  if (!last)
+    return;
+  if (visits) {
+    drop_events (stream);
+    gpu_device_leave (device);
   }
   gpu_clock_unref (stream->clock);
   pthread_mutex_destroy (&stream->lock);
@@ -231,14 +258,21 @@ event_at (GpuStream *stream, uint64_t number, GError **error)
       return event;
   if (stream->alive)
     return record (stream, error);
+  if (stream->gone) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_DEVICE_LOST,
+                 "the device of stream %" G_GUINT64_FORMAT
+                 " was lost and closed before its work was known to be complete",
+                 stream->id);
+    return NULL;
+  }
   g_set_error (error, GPU_ERROR, GPU_ERROR_DEVICE_LOST,
                "stream %" G_GUINT64_FORMAT " of %s was destroyed and its last event could not be recorded", stream->id,
                stream->device->name);
   return NULL;
 }
 
-/* References the event to wait for so that nobody records it anew; NULL if @point has been observed complete meanwhile.
- * Returns: false if @error is set. */
+/* References the event to wait for so that nobody records it anew, and keeps its device until release_event(); NULL if
+ * @point has been observed complete meanwhile. Returns: false if @error is set. */
 static bool
 reference_event (const GpuPoint *point, GpuEvent **event, GError **error)
 {
@@ -246,10 +280,19 @@ reference_event (const GpuPoint *point, GpuEvent **event, GError **error)
   gpu_lock (&stream->lock, GPU_LOCK_STREAM);
   bool observed = gpu_point_observed (point);
   *event = observed ? NULL : event_at (stream, point->number, error);
-  if (*event)
+  if (*event) {
     gpu_event_ref (*event);
+    gpu_device_visit (stream->device);
+  }
   gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
   return observed || *event;
+}
+
+static void
+release_event (const GpuPoint *point, GpuEvent *event)
+{
+  gpu_event_unref (event);
+  gpu_device_leave (point->stream->device);
 }
 
 static bool
@@ -299,6 +342,53 @@ gpu_stream_unref (GpuStream *stream)
 {
   if (stream && atomic_fetch_sub_explicit (&stream->refs, 1, memory_order_acq_rel) == 1)
     close_stream (stream);
+}
+
+/* Records of @device's streams, held. */
+static GPtrArray *
+list_records (GpuDevice *device)
+{
+  GPtrArray *list = g_ptr_array_new_with_free_func ((GDestroyNotify)gpu_stream_release);
+  GHashTableIter iter;
+  gpointer value;
+
+  gpu_lock (&records_lock, GPU_LOCK_LEAF);
+  if (records) {
+    g_hash_table_iter_init (&iter, records);
+    while (g_hash_table_iter_next (&iter, NULL, &value)) {
+      GpuStream *stream = value;
+      if (stream->device == device)
+        g_ptr_array_add (list, gpu_stream_hold (stream));
+    }
+  }
+  gpu_unlock (&records_lock, GPU_LOCK_LEAF);
+  return list;
+}
+
+void
+gpu_streams_part (GpuDevice *device, bool complete)
+{
+  g_autoptr (GPtrArray) list = list_records (device);
+  for (unsigned i = 0; i < list->len; i++) {
+    GpuStream *stream = g_ptr_array_index (list, i);
+    gpu_lock (&stream->lock, GPU_LOCK_STREAM);
+    /* One that is gone already was another device's, at the same address. */
+    if (!stream->gone && complete)
+      observe (stream, atomic_load (&stream->submitted));
+    if (!stream->gone)
+      drop_events (stream);
+    stream->gone = true;
+    gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
+  }
+}
+
+bool
+gpu_point_is_reachable (const GpuPoint *point)
+{
+  gpu_lock (&point->stream->lock, GPU_LOCK_STREAM);
+  bool reachable = gpu_point_observed (point) || (!point->stream->gone && !gpu_device_is_lost (point->stream->device));
+  gpu_unlock (&point->stream->lock, GPU_LOCK_STREAM);
+  return reachable;
 }
 
 GpuDevice *
@@ -432,7 +522,7 @@ gpu_stream_wait_point (GpuStream *stream, const GpuPoint *point, bool *added, GE
     return true;
 
   gpu_lock (&stream->lock, GPU_LOCK_STREAM);
-  bool ok = gpu_device_stream_wait (stream->device, stream->native, event->native, error);
+  bool ok = gpu_device_stream_wait (stream->device, stream->native, other->device, event->native, error);
   if (ok) {
     /* A wait is a submission: an event recorded before it must not stand for points after it. */
     advance (stream);
@@ -441,7 +531,7 @@ gpu_stream_wait_point (GpuStream *stream, const GpuPoint *point, bool *added, GE
     stream->clock = clock;
   }
   gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
-  gpu_event_unref (event);
+  release_event (point, event);
   if (ok && added)
     *added = true;
   return ok;
@@ -502,11 +592,10 @@ gpu_stream_call (GpuStream *stream, void (*func) (void *data), void *data, GErro
   return ok;
 }
 
-/* Waits on the host unless the device says that it is complete; @waited says which. */
+/* Waits on the host unless the device says that it is complete. */
 static bool
-wait_for (const GpuPoint *point, bool *waited, GError **error)
+wait_for (const GpuPoint *point, bool is_throttle, GError **error)
 {
-  *waited = false;
   GpuStatus status = gpu_point_query (point, error);
   if (status != GPU_STATUS_PENDING)
     return status == GPU_STATUS_COMPLETE;
@@ -518,36 +607,29 @@ wait_for (const GpuPoint *point, bool *waited, GError **error)
   if (!event)
     return true;
 
+  GpuDevice *device = stream->device;
   uint64_t number = event->number;
-  *waited = true;
-  bool ok = gpu_device_event_synchronize (stream->device, event->native, error);
-  gpu_event_unref (event);
+  atomic_fetch_add_explicit (is_throttle ? &device->throttle_waits : &device->host_waits, 1, memory_order_relaxed);
+  bool ok = gpu_device_event_synchronize (device, event->native, error);
   if (ok) {
     gpu_lock (&stream->lock, GPU_LOCK_STREAM);
     observe (stream, number);
     gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
   }
+  release_event (point, event);
   return ok;
 }
 
 bool
 gpu_point_wait_throttled (const GpuPoint *point, GError **error)
 {
-  bool waited;
-  bool ok = wait_for (point, &waited, error);
-  if (waited)
-    atomic_fetch_add_explicit (&point->stream->device->throttle_waits, 1, memory_order_relaxed);
-  return ok;
+  return wait_for (point, true, error);
 }
 
 bool
 gpu_point_wait (const GpuPoint *point, GError **error)
 {
-  bool waited;
-  bool ok = wait_for (point, &waited, error);
-  if (waited)
-    atomic_fetch_add_explicit (&point->stream->device->host_waits, 1, memory_order_relaxed);
-  return ok;
+  return wait_for (point, false, error);
 }
 
 bool

@@ -36,13 +36,10 @@ check_device (const GpuImage *image, GpuStream *stream, GError **error)
   return false;
 }
 
-bool
-gpu_image_begin_access (GpuImage *image, GpuStream *stream, GpuAccessFlags flags, GError **error)
+/* Whichever device the accesses were made on. */
+static bool
+wait_for_conflicts (GpuImage *image, GpuStream *stream, GpuAccessFlags flags, GError **error)
 {
-  g_return_val_if_fail (image != NULL && stream != NULL && flags != 0, false);
-
-  if (!check_device (image, stream, error) || !gpu_device_check (gpu_stream_device (stream), error))
-    return false;
   /* Each is waited for once: a clock is bounded, so asking again what is ordered might never end. */
   GArray *conflicts = list_conflicts (image->allocation, stream, flags);
   bool ok = true;
@@ -56,8 +53,17 @@ gpu_image_begin_access (GpuImage *image, GpuStream *stream, GpuAccessFlags flags
   return ok;
 }
 
-/* Enters an access; an event goes with it where rule 22 says so, and to wrapped memory: its owner waits for each point
- * (rule 11), and is not to wait for what the stream does after it. */
+bool
+gpu_image_begin_access (GpuImage *image, GpuStream *stream, GpuAccessFlags flags, GError **error)
+{
+  g_return_val_if_fail (image != NULL && stream != NULL && flags != 0, false);
+
+  return check_device (image, stream, error) && gpu_device_check (gpu_stream_device (stream), error) &&
+         wait_for_conflicts (image, stream, flags, error);
+}
+
+/* Enters an access; an event goes with it where rule 22 says so, if another device's cache will ask for it, and to
+ * wrapped memory: its owner waits for each point (rule 11), and is not to wait for what the stream does after it. */
 static bool
 enter (GpuImage *image, GpuStream *stream, uint64_t number, GpuAccessFlags flags, GError **error)
 {
@@ -67,6 +73,7 @@ enter (GpuImage *image, GpuStream *stream, uint64_t number, GpuAccessFlags flags
   gpu_lock (&allocation->lock, GPU_LOCK_ALLOCATION);
   gpu_history_add (&allocation->history, &point, flags);
   bool mark = !allocation->owned || gpu_stream_is_foreign (stream) ||
+              gpu_stream_device (stream) != allocation->device ||
               gpu_history_kind (&allocation->history, &last) == GPU_HISTORY_MIXED;
   gpu_unlock (&allocation->lock, GPU_LOCK_ALLOCATION);
   return !mark || gpu_stream_mark (stream, error);
@@ -101,17 +108,11 @@ gpu_image_end_export (GpuImage *image, GpuStream *const *streams, unsigned n_str
   return ok;
 }
 
-bool
-gpu_images_submit (GpuStream *stream, GpuImage *const *reads, unsigned n_reads, GpuImage *const *writes,
-                   unsigned n_writes, GpuSubmitFunc func, void *data, GError **error)
+/* Every conflict has been waited for. */
+static bool
+submit (GpuStream *stream, GpuImage *const *reads, unsigned n_reads, GpuImage *const *writes, unsigned n_writes,
+        GpuSubmitFunc func, void *data, GError **error)
 {
-  for (unsigned i = 0; i < n_reads; i++)
-    if (!gpu_image_begin_access (reads[i], stream, GPU_ACCESS_READ, error))
-      return false;
-  for (unsigned i = 0; i < n_writes; i++)
-    if (!gpu_image_begin_access (writes[i], stream, GPU_ACCESS_WRITE, error))
-      return false;
-
   uint64_t number = gpu_stream_submit (stream, func, data, error);
   bool ok = number != 0;
   if (!ok) {
@@ -125,6 +126,33 @@ gpu_images_submit (GpuStream *stream, GpuImage *const *reads, unsigned n_reads, 
   for (unsigned i = 0; i < n_writes; i++)
     ok = enter (writes[i], stream, number, GPU_ACCESS_WRITE, ok ? error : NULL) && ok;
   gpu_cache_tick (gpu_stream_device (stream)->cache, stream);
+  return ok;
+}
+
+bool
+gpu_images_submit (GpuStream *stream, GpuImage *const *reads, unsigned n_reads, GpuImage *const *writes,
+                   unsigned n_writes, GpuSubmitFunc func, void *data, GError **error)
+{
+  for (unsigned i = 0; i < n_reads; i++)
+    if (!gpu_image_begin_access (reads[i], stream, GPU_ACCESS_READ, error))
+      return false;
+  for (unsigned i = 0; i < n_writes; i++)
+    if (!gpu_image_begin_access (writes[i], stream, GPU_ACCESS_WRITE, error))
+      return false;
+  return submit (stream, reads, n_reads, writes, n_writes, func, data, error);
+}
+
+bool
+gpu_images_cross (GpuStream *stream, GpuImage *src, GpuImage *dst, GpuSubmitFunc func, void *data, GError **error)
+{
+  GpuDevice *source = src->allocation->device;
+  if (!gpu_device_check (source, error) || !wait_for_conflicts (src, stream, GPU_ACCESS_READ, error) ||
+      !gpu_image_begin_access (dst, stream, GPU_ACCESS_WRITE, error))
+    return false;
+  bool ok = submit (stream, &src, 1, &dst, 1, func, data, error);
+  /* The source's device may get no other calls: what was let go of there retires here, too (rule 11). */
+  if (gpu_cache_is_to_shrink (source->cache))
+    gpu_cache_shrink (source->cache, gpu_thread_scope (source->cache));
   return ok;
 }
 

@@ -80,6 +80,10 @@ GPU_API void gpu_device_fail (GpuDevice *device, GpuCall call, unsigned skip, un
 /** How many calls of that sort the device has been given so far: what "no driver call" is asserted with. */
 GPU_API uint64_t gpu_device_calls (GpuDevice *device, GpuCall call);
 
+/** From now on @device acts as if the driver let it read no other device's memory: images come through pinned memory.
+ */
+GPU_API void gpu_device_forbid_peer_access (GpuDevice *device, bool forbid);
+
 /** Walks every structure of the device's cache and asserts its invariants; aborts with a message on the first that is
  * broken. Slow. */
 GPU_API void gpu_cache_check (GpuDevice *device);

@@ -97,7 +97,7 @@ seam_wait (Seam *seam, void *stream, void *event)
 {
   GError *error = NULL;
 
-  assert_ok (gpu_device_stream_wait (seam->device, stream, event, &error), error);
+  assert_ok (gpu_device_stream_wait (seam->device, stream, seam->device, event, &error), error);
 }
 
 void

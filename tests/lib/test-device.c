@@ -412,7 +412,7 @@ make_call (Seam *seam, GpuCall call, void *memory, void *event, GError **error)
   case GPU_CALL_EVENT_WAIT:
     return gpu_device_event_synchronize (device, event, error);
   case GPU_CALL_STREAM_WAIT:
-    return gpu_device_stream_wait (device, seam->t, event, error);
+    return gpu_device_stream_wait (device, seam->t, device, event, error);
   case GPU_CALL_COPY:
     return gpu_device_fill (device, &fill, 1, seam->s, error);
   case GPU_CALL_LAUNCH: {

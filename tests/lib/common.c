@@ -18,6 +18,14 @@ device_kind (void)
   return kind && *kind ? kind : "cpu";
 }
 
+static unsigned
+n_gpus (void)
+{
+  const char *number = g_getenv ("GPUCACHE_TEST_GPUS");
+
+  return number && *number ? (unsigned)MAX (1, atoi (number)) : 1;
+}
+
 bool
 test_is_lazy (void)
 {
@@ -39,13 +47,16 @@ test_init (int *argc, char ***argv)
   }
   if (test_is_cuda ()) {
     g_autoptr (GError) error = NULL;
-    if (gpu_device_cuda_count (&error) == 0) {
-      printf ("skipped: %s\n", error ? error->message : "the driver finds no GPU");
+    unsigned count = gpu_device_cuda_count (&error);
+    if (count < n_gpus ()) {
+      printf ("skipped: %u GPUs are needed, and there are %u%s%s\n", n_gpus (), count, error ? ": " : "",
+              error ? error->message : "");
       exit (77);
     }
     /* Never closed: with it the driver's context stays, which each test's own device would have to make anew. */
-    if (!gpu_device_cuda_new (0, &error))
-      g_error ("%s", error->message);
+    for (unsigned i = 0; i < n_gpus (); i++)
+      if (!gpu_device_cuda_new (i, &error))
+        g_error ("%s", error->message);
   }
   /* GLib makes the lock of its error domains with the first error, in a way that ThreadSanitizer cannot follow. */
   g_error_free (g_error_new_literal (GPU_ERROR, GPU_ERROR_INVALID, "the first"));
@@ -58,7 +69,7 @@ test_device_new_full (unsigned ordinal, uint64_t memory_bytes)
   g_autoptr (GError) error = NULL;
 
   if (test_is_cuda ()) {
-    GpuDevice *device = gpu_device_cuda_new (0, &error);
+    GpuDevice *device = gpu_device_cuda_new (ordinal % n_gpus (), &error);
     g_assert_no_error (error);
     return device;
   }

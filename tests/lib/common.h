@@ -8,7 +8,8 @@
 #include <gpucache/gpucache.h>
 #include <gpucache/testing.h>
 
-/** Instead of g_test_init(). Exits with 77, after a line that says why, if a GPU is asked for and there is none. */
+/** Instead of g_test_init(). Exits with 77, after a line that says why, if a GPU is asked for and there is none, or if
+ * there are fewer than GPUCACHE_TEST_GPUS says. */
 void test_init (int *argc, char ***argv);
 
 /** GPUCACHE_TEST_DEVICE: "cpu" (also if unset), "lazy" (the CPU device's lazy executor) or "cuda" (the first GPU). */
@@ -18,7 +19,9 @@ bool test_is_cuda (void);
 /** A device of its own, as GPUCACHE_TEST_DEVICE says; unref it. */
 GpuDevice *test_device_new (void);
 
-/** Another one: "cpu:1" and so on. @memory_bytes: what it has in all; 0 for the machine's. Both are ignored on CUDA. */
+/** Another one: "cpu:1" and so on; on CUDA the GPUs in turn, as many as GPUCACHE_TEST_GPUS says, else the first one
+ * again, with a pool and a cache of its own. @memory_bytes: what it has in all; 0 for the machine's. Ignored on CUDA.
+ */
 GpuDevice *test_device_new_full (unsigned ordinal, uint64_t memory_bytes);
 
 /** The next of a sequence that @state, any number, starts. */

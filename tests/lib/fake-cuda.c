@@ -4,8 +4,9 @@
  * the environment makes it another driver: "empty" has no GPU, "broken" does not initialise, "12.0" has nothing newer
  * than that, "without-pools" lacks an entry, "no-pools" says that the GPU has no memory pools.
  *
- * It has two GPUs; it refuses calls that need a current context and have none, gives memory that is aligned to 256
- * bytes and never to more, and checks that a fat binary is one.
+ * It has two GPUs; it refuses calls that need a current context and have none, and streams and events outside of the
+ * context that they were made in; it gives memory that is aligned to 256 bytes and never to more, and checks that a fat
+ * binary is one. In "no-peers" neither GPU can read the other's memory.
  */
 #include "fake-cuda.h"
 
@@ -24,6 +25,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static GString *call_log;
 static GList *failures;
 static bool is_shut_down;
+static int broken = -1; /* GPU */
 static unsigned live;
 
 /* A call that is to fail. */
@@ -61,6 +63,13 @@ is_failure_of (gconstpointer failure, gconstpointer line)
   return g_str_has_prefix (line, entry) && strchr (" ", ((const char *)line)[strlen (entry)]) ? 0 : 1;
 }
 
+/* The GPU whose context is current; there is one. */
+static int
+current (void)
+{
+  return (int)((char *)pushed[n_pushed - 1] - contexts);
+}
+
 /* Logs a call, "entry arguments", and returns what it is to return if not success. */
 static CUresult G_GNUC_PRINTF (1, 2) called (const char *format, ...)
 {
@@ -90,21 +99,36 @@ static CUresult G_GNUC_PRINTF (1, 2) called (const char *format, ...)
   }
   if (is_shut_down)
     result = CUDA_ERROR_DEINITIALIZED;
+  else if (n_pushed > 0 && current () == broken)
+    result = CUDA_ERROR_ILLEGAL_ADDRESS;
   else if (n_pushed == 0 && !g_str_has_prefix (line, "cuDevice") && !g_str_has_prefix (line, "cuInit"))
     result = CUDA_ERROR_INVALID_CONTEXT;
   pthread_mutex_unlock (&lock);
   return result;
 }
 
-/* Handles are numbers that nothing is behind. */
+/* Handles are numbers that nothing is behind but the GPU that they were made on. */
 static CUresult
 new_handle (void **handle)
 {
   static atomic_uintptr_t last;
 
-  *handle = (void *)(atomic_fetch_add (&last, 1) + 1);
+  *handle = (void *)((atomic_fetch_add (&last, 1) + 1) * N_DEVICES + (uintptr_t)current ());
   count (1);
   return CUDA_SUCCESS;
+}
+
+static int
+gpu_of (const void *handle)
+{
+  return (int)((uintptr_t)handle % N_DEVICES);
+}
+
+/* What a call on @handle, which may be the NULL stream, returns if its context is not the current one. */
+static CUresult
+in_context (const void *handle, CUresult result)
+{
+  return result == CUDA_SUCCESS && handle && gpu_of (handle) != current () ? CUDA_ERROR_INVALID_CONTEXT : result;
 }
 
 static CUresult
@@ -189,6 +213,13 @@ fake_DeviceGetAttribute (int *value, CUdevice_attribute attribute, CUdevice devi
 }
 
 static CUresult
+fake_DeviceCanAccessPeer (int *can_access, CUdevice device, CUdevice peer)
+{
+  *can_access = !mode_is ("no-peers");
+  return called ("cuDeviceCanAccessPeer %d %d", device, peer);
+}
+
+static CUresult
 fake_DevicePrimaryCtxRetain (CUcontext *context, CUdevice device)
 {
   CUresult result = called ("cuDevicePrimaryCtxRetain %d", device);
@@ -243,6 +274,22 @@ static CUresult
 fake_CtxSynchronize (void)
 {
   return called ("cuCtxSynchronize");
+}
+
+/* "0 from 1": the current context's device is to read the memory of the other one's. */
+static const char *
+direction (const char *dst, const char *src)
+{
+  static const char *const words[N_DEVICES][N_DEVICES] = {{"0 from 0", "0 from 1"}, {"1 from 0", "1 from 1"}};
+
+  return words[dst - contexts][src - contexts];
+}
+
+static CUresult
+fake_CtxEnablePeerAccess (CUcontext peer, unsigned flags)
+{
+  return called ("cuCtxEnablePeerAccess %s %u", n_pushed ? direction ((char *)pushed[n_pushed - 1], (char *)peer) : "",
+                 flags);
 }
 
 static CUresult
@@ -329,6 +376,13 @@ fake_MemPoolSetAttribute (CUmemoryPool changed, CUmemPool_attribute attribute, v
 }
 
 static CUresult
+fake_MemPoolSetAccess (CUmemoryPool changed, const CUmemAccessDesc *access, size_t count)
+{
+  return called ("cuMemPoolSetAccess %zu %d %d %d", count, (int)access->location.type, access->location.id,
+                 (int)access->flags);
+}
+
+static CUresult
 fake_MemPoolTrimTo (CUmemoryPool trimmed, size_t kept)
 {
   return called ("cuMemPoolTrimTo %zu", kept);
@@ -375,7 +429,9 @@ fake_StreamSynchronize (CUstream stream)
 static CUresult
 fake_StreamWaitEvent (CUstream stream, CUevent event, unsigned flags)
 {
-  return called ("cuStreamWaitEvent %u", flags);
+  CUresult result = in_context (stream, called ("cuStreamWaitEvent %u", flags));
+
+  return result == CUDA_SUCCESS && gpu_of (event) == broken ? CUDA_ERROR_ILLEGAL_ADDRESS : result;
 }
 
 static CUresult
@@ -403,19 +459,19 @@ fake_EventDestroy (CUevent event)
 static CUresult
 fake_EventRecord (CUevent event, CUstream stream)
 {
-  return called ("cuEventRecord");
+  return in_context (event, in_context (stream, called ("cuEventRecord")));
 }
 
 static CUresult
 fake_EventQuery (CUevent event)
 {
-  return called ("cuEventQuery");
+  return in_context (event, called ("cuEventQuery"));
 }
 
 static CUresult
 fake_EventSynchronize (CUevent event)
 {
-  return called ("cuEventSynchronize");
+  return in_context (event, called ("cuEventSynchronize"));
 }
 
 static CUresult
@@ -448,6 +504,34 @@ static CUresult
 fake_MemPrefetchAsync (CUdeviceptr data, size_t size, CUdevice device, CUstream stream)
 {
   return called ("cuMemPrefetchAsync %zu to %d", size, device);
+}
+
+static CUresult
+fake_MemcpyPeerAsync (CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src, CUcontext src_context, size_t size,
+                      CUstream stream)
+{
+  CUresult result = in_context (
+      stream, called ("cuMemcpyPeerAsync %s, %zu", direction ((char *)dst_context, (char *)src_context), size));
+
+  if (result == CUDA_SUCCESS)
+    memcpy ((void *)(uintptr_t)dst, (void *)(uintptr_t)src, size);
+  return result;
+}
+
+static CUresult
+fake_Memcpy3DPeerAsync (const CUDA_MEMCPY3D_PEER *copy, CUstream stream)
+{
+  CUresult result = called ("cuMemcpy3DPeerAsync %s, %zu x %zu x %zu, %d to %d",
+                            direction ((char *)copy->dstContext, (char *)copy->srcContext), copy->WidthInBytes,
+                            copy->Height, copy->Depth, (int)copy->srcMemoryType, (int)copy->dstMemoryType);
+
+  if (copy->srcPitch < copy->WidthInBytes || copy->dstPitch < copy->WidthInBytes || copy->srcPitch > INT32_MAX ||
+      copy->dstPitch > INT32_MAX || copy->srcHeight < copy->Height || copy->dstHeight < copy->Height)
+    return CUDA_ERROR_INVALID_VALUE;
+  for (size_t y = 0; result == CUDA_SUCCESS && y < copy->Height; y++)
+    memcpy ((char *)(uintptr_t)copy->dstDevice + y * copy->dstPitch,
+            (char *)(uintptr_t)copy->srcDevice + y * copy->srcPitch, copy->WidthInBytes);
+  return result;
 }
 
 static CUresult
@@ -581,6 +665,14 @@ fake_fail (const char *entry, unsigned skip, CUresult result)
 }
 
 static void
+fake_break_gpu (int ordinal)
+{
+  pthread_mutex_lock (&lock);
+  broken = ordinal;
+  pthread_mutex_unlock (&lock);
+}
+
+static void
 fake_shut_down (void)
 {
   is_shut_down = true;
@@ -618,6 +710,7 @@ fake_depth (void)
 extern const FakeCuda fake_cuda;
 EXPORT const FakeCuda fake_cuda = {
     .fail = fake_fail,
+    .break_gpu = fake_break_gpu,
     .shut_down = fake_shut_down,
     .take_log = fake_take_log,
     .n_live = fake_n_live,

@@ -12,8 +12,14 @@
 void
 rig_setup (Rig *rig, const void *data)
 {
+  rig_setup_on (rig, test_device_new ());
+}
+
+void
+rig_setup_on (Rig *rig, GpuDevice *device)
+{
   memset (rig, 0, sizeof *rig);
-  rig->device = test_device_new ();
+  rig->device = device;
   for (unsigned i = 0; i < RIG_STREAMS; i++)
     rig->stream[i] = rig_new_stream (rig, false);
   rig->spec = rig_spec (GPU_FORMAT_RGBA, 64, 64);

@@ -27,6 +27,8 @@ typedef struct {
 
 /** Fixture functions for g_test_add(). Tearing down checks that nothing is live, and the cache's invariants. */
 void rig_setup (Rig *rig, const void *data);
+/** The same on @device. */
+void rig_setup_on (Rig *rig, GpuDevice *device);
 void rig_teardown (Rig *rig, const void *data);
 
 #define RIG_TEST(path, func) g_test_add (path, Rig, NULL, rig_setup, func, rig_teardown)

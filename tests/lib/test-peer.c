@@ -561,7 +561,13 @@ test_through_host (Peers *peers, const void *data)
   gpu_cache_get_stats (device, GPU_ACCOUNT_HOST, GPU_CACHE_ALL, &stats);
   g_assert_cmpuint (stats.misses, ==, 0);
 
-  /* The pinned frame is not handed out while the other device reads it. */
+  /* The pinned frame is not handed out while the other device reads it. There is a second one already, since pinning
+   * may wait for streams that gates hold. */
+  GpuImage *pinned[2];
+  for (unsigned i = 0; i < 2; i++)
+    pinned[i] = rig_acquire_kind (a, &spec, GPU_MEMORY_HOST, a->stream[0], GPU_ACQUIRE_DEFAULT);
+  for (unsigned i = 0; i < 2; i++)
+    gpu_image_unref (pinned[i]);
   GpuGate *gate = gpu_gate_new (device, &error);
   g_assert_no_error (error);
   GpuImage *dst = test_image_new (device, &spec, stream);

@@ -6,7 +6,9 @@
  * @short_description: Copies video frames into device memory
  *
  * Takes frames in system memory and gives them in device memory (`memory:GPUCache`) from the device's cache. Frames
- * that are on the device already go through as they are; frames of another device are copied.
+ * that are on the device already go through as they are. Frames of another device are copied from there, with no wait
+ * on the host: directly where the driver lets the two see each other's memory, else through pinned memory, which the
+ * log says once.
  *
  * Upstream is offered a pool of pinned memory (page-locked: the device reads it by itself). Frames that come in it are
  * copied in the background, and their memory is used again when that is over, without anybody waiting; they may be let
@@ -25,10 +27,17 @@
  * gst-launch-1.0 videotestsrc num-buffers=100 ! gpuupload ! gpuflip video-direction=90r ! gpudownload ! \
  *   fakesink
  * ]|
+ * From one device to another:
+ * |[
+ * gst-launch-1.0 videotestsrc num-buffers=100 ! gpuupload device=cpu:0 ! gpuflip video-direction=90r ! \
+ *   gpuupload device=cpu:1 ! gpuresize ! "video/x-raw(memory:GPUCache),width=120,height=160" ! gpudownload ! fakesink
+ * ]|
  */
 #include "gstgpubasetransform-priv.h"
 #include "gstgpuelements.h"
+#include "gstgpuframe.h"
 #include "gstgpuhostframe.h"
+#include "gstgpupeer.h"
 
 GST_DEBUG_CATEGORY_STATIC (gst_gpu_upload_debug);
 #define GST_CAT_DEFAULT gst_gpu_upload_debug
@@ -178,10 +187,13 @@ static gboolean
 upload_frame (GstGpuBaseTransform *base, GpuStream *stream, GstBuffer *in, GpuImage *dst, GError **error)
 {
   const GstGpuFrameInfo *info = gst_gpu_base_transform_in_frame_info (base);
-  GpuImage *src = gst_gpu_host_frame_ref_image (in, info, gpu_stream_device (stream));
   GstGpuHostFrame frame;
-  gboolean result;
+  GpuImage *src;
+  gboolean result, copied = FALSE;
 
+  if (!gst_gpu_frame_copy_across (stream, in, info, dst, &copied, error) || copied)
+    return copied;
+  src = gst_gpu_host_frame_ref_image (in, info, gpu_stream_device (stream));
   /* Its memory is not used again before it has been read, whoever lets go of it and when. */
   if (src) {
     result = gpu_image_copy (stream, src, dst, error);

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Pipelines over several devices of one process: gpuupload copies frames from one to another without a wait on the
+ * host, other elements refuse them, and a device that fails takes nobody with it.
+ */
+#include "common.h"
+#include "picture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* cpu:0 and cpu:1, or the first two GPUs. */
+static const char *names[2] = {"cpu:0", "cpu:1"};
+
+static GpuDevice *
+device_open (const char *name)
+{
+  g_autoptr (GError) error = NULL;
+  GpuDevice *device = gpu_device_open (name, &error);
+
+  g_assert_no_error (error);
+  return device;
+}
+
+static GpuImage *
+image_of (GstBuffer *buffer)
+{
+  return gst_gpu_memory_get_image (gst_buffer_peek_memory (buffer, 0));
+}
+
+static GstBuffer *
+through (const char *description, const GstVideoInfo *info, const char *format, GstBuffer *frame)
+{
+  GstHarness *h = gst_harness_new_parse (description);
+  GstBuffer *out;
+
+  gst_harness_set_src_caps (h, frame_caps (format, GST_VIDEO_INFO_WIDTH (info), GST_VIDEO_INFO_HEIGHT (info), FALSE));
+  out = push_and_pull (h, frame);
+  gst_harness_teardown (h);
+  return out;
+}
+
+/* Every format, there and back with work on each device, gives the bytes that one device gives. */
+GST_START_TEST (there_and_back)
+{
+  g_autofree char *two = g_strdup_printf ("gpuupload device=%s ! gpuflip method=2 ! gpuupload device=%s ! "
+                                          "gpuflip method=4 ! gpuupload device=%s ! gpuflip method=5 ! gpudownload",
+                                          names[0], names[1], names[0]);
+  g_autofree char *one = g_strdup_printf ("gpuupload device=%s ! gpuflip method=2 ! gpuflip method=4 ! "
+                                          "gpuflip method=5 ! gpudownload",
+                                          names[0]);
+
+  for (guint i = 0; i < N_TEST_FORMATS; i++) {
+    g_autoptr (Picture) expected = NULL;
+    g_autoptr (Picture) got = NULL;
+    GstVideoInfo info;
+    GstBuffer *buffer;
+
+    info_init (&info, test_formats[i], 66, 34);
+    buffer = through (one, &info, test_formats[i], frame_new (&info, i));
+    expected = picture_read (&info, buffer);
+    gst_buffer_unref (buffer);
+    buffer = through (two, &info, test_formats[i], frame_new (&info, i));
+    got = picture_read (&info, buffer);
+    gst_buffer_unref (buffer);
+    assert_pictures_equal (expected, got, test_formats[i]);
+  }
+}
+GST_END_TEST
+
+/* Only the rectangle goes over; one that begins between two chroma samples does, too, through the host. */
+GST_START_TEST (cropped_frames)
+{
+  static const int origins[][2] = {{4, 6}, {3, 5}};
+
+  for (guint i = 0; i < G_N_ELEMENTS (origins); i++) {
+    GstHarness *h = harness_new ("gpuupload", names[1]);
+    g_autoptr (Picture) whole = NULL;
+    g_autoptr (Picture) expected = NULL;
+    g_autoptr (Picture) got = NULL;
+    GstVideoInfo whole_info, info;
+    GstVideoCropMeta *crop;
+    GstBuffer *in, *out;
+    gboolean even = origins[i][0] % 2 == 0;
+
+    info_init (&whole_info, even ? "NV12" : "GRAY8", 34, 18);
+    info_init (&info, even ? "NV12" : "GRAY8", 14, 8);
+    in = frame_new (&whole_info, 5);
+    whole = picture_read (&whole_info, in);
+    expected = picture_crop (whole, origins[i][0], origins[i][1], 14, 8);
+    in = gst_buffer_make_writable (frame_upload (&whole_info, in, names[0]));
+    crop = gst_buffer_add_video_crop_meta (in);
+    crop->x = (guint)origins[i][0];
+    crop->y = (guint)origins[i][1];
+    crop->width = 14;
+    crop->height = 8;
+    gst_harness_set_src_caps (h, frame_caps (even ? "NV12" : "GRAY8", 14, 8, TRUE));
+    out = push_and_pull (h, in);
+    got = picture_read (&info, out);
+    assert_pictures_equal (expected, got, "cropped");
+    gst_buffer_unref (out);
+    gst_harness_teardown (h);
+  }
+}
+GST_END_TEST
+
+/* The frame's last write has not run, and the element is back all the same, with the frame let go of. */
+GST_START_TEST (copy_does_not_wait)
+{
+  GpuDevice *from = device_open (names[0]), *to = device_open (names[1]);
+  GstHarness *h = harness_new ("gpuupload", names[1]);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (Picture) expected = NULL;
+  g_autoptr (Picture) got = NULL;
+  GstVideoInfo info;
+  GstBuffer *in, *out;
+  GpuStream *stream;
+  TestDelay delay;
+  guint64 host_waits;
+
+  info_init (&info, "GRAY8", 64, 48);
+  gst_harness_set_src_caps (h, frame_caps ("GRAY8", 64, 48, TRUE));
+  gst_buffer_unref (push_and_pull (h, frame_upload (&info, frame_new (&info, 1), names[0]))); /* opens the way */
+
+  in = frame_upload (&info, frame_new (&info, 1), names[0]);
+  stream = gpu_stream_ref (gst_gpu_memory_get_stream (gst_buffer_peek_memory (in, 0)));
+  gpu_stream_synchronize (stream, &error);
+  g_assert_no_error (error);
+  test_delay_begin (&delay, stream);
+  gpu_image_fill (stream, image_of (in), 0x42, &error);
+  g_assert_no_error (error);
+  host_waits = test_stats (from, GPU_ACCOUNT_DEVICE).host_waits + test_stats (to, GPU_ACCOUNT_DEVICE).host_waits;
+  out = push_and_pull (h, in);
+  fail_if (test_delay_is_open (&delay));
+  fail_unless_equals_uint64 (host_waits, test_stats (from, GPU_ACCOUNT_DEVICE).host_waits +
+                                             test_stats (to, GPU_ACCOUNT_DEVICE).host_waits);
+  fail_unless_equals_int (test_stats (from, GPU_ACCOUNT_DEVICE).pending > 0, TRUE);
+  test_delay_open_later (&delay);
+  expected = picture_new (GST_VIDEO_FORMAT_GRAY8, 64, 48);
+  memset (expected->plane[0].data, 0x42, 64 * 48);
+  got = picture_read (&info, out);
+  assert_pictures_equal (expected, got, "behind a gate");
+  gst_buffer_unref (out);
+  test_delay_end (&delay);
+  gpu_stream_unref (stream);
+  gst_harness_teardown (h);
+  gpu_device_unref (from);
+  gpu_device_unref (to);
+}
+GST_END_TEST
+
+/* Frames that go over all the time: each device is asked for as many as may be in flight and no more, nobody waits on
+ * the host but for being ahead, and each device counts its own. */
+GST_START_TEST (steady_state)
+{
+  GpuDevice *device[2] = {device_open (names[0]), device_open (names[1])};
+  g_autofree char *description =
+      g_strdup_printf ("gpuflip device=%s method=2 ! gpuupload device=%s ! gpuflip method=2", names[0], names[1]);
+  GstHarness *h = gst_harness_new_parse (description);
+  GpuCacheStats before[2];
+  GstVideoInfo info;
+  GstBuffer *in;
+
+  info_init (&info, "RGBA", 96, 80); /* a shape that no other test has */
+  gst_harness_set_src_caps (h, frame_caps ("RGBA", 96, 80, TRUE));
+  in = frame_upload (&info, frame_new (&info, 1), names[0]);
+  gst_buffer_unref (push_and_pull (h, gst_buffer_ref (in)));
+  for (guint d = 0; d < 2; d++)
+    before[d] = test_stats (device[d], GPU_ACCOUNT_DEVICE);
+  for (guint i = 0; i < 200; i++)
+    gst_buffer_unref (push_and_pull (h, gst_buffer_ref (in)));
+  for (guint d = 0; d < 2; d++) {
+    GpuCacheStats stats = test_stats (device[d], GPU_ACCOUNT_DEVICE);
+    guint64 misses = stats.misses - before[d].misses;
+
+    /* Eight in each of the three elements, and one on its way. */
+    fail_unless (misses <= 25, "%" G_GUINT64_FORMAT " allocations on %s", misses, names[d]);
+    fail_unless_equals_uint64 (stats.host_waits, before[d].host_waits);
+    fail_unless (stats.live_bytes + stats.pending_bytes + stats.idle_bytes > 0);
+  }
+  gst_buffer_unref (in);
+  gst_harness_teardown (h);
+  for (guint d = 0; d < 2; d++)
+    gpu_device_unref (device[d]);
+}
+GST_END_TEST
+
+/* Elements that are not there for copying refuse, in one sentence that names both. */
+GST_START_TEST (others_refuse)
+{
+  static const char *const factories[] = {"gpuflip", "gpuresize", "gpunormalize"};
+
+  for (guint i = 0; i < G_N_ELEMENTS (factories); i++) {
+    GstHarness *h = harness_new (factories[i], names[1]);
+    g_autoptr (GstBus) bus = watch_bus (h);
+    GstVideoInfo info;
+
+    info_init (&info, "RGB", 33, 17);
+    if (i == 0)
+      g_object_set (h->element, "method", 2, NULL);
+    if (i == 1)
+      gst_harness_set_sink_caps (h, frame_caps ("RGB", 20, 10, TRUE));
+    if (i == 2)
+      g_object_set (h->element, "shift", 1.f, NULL);
+    gst_harness_set_src_caps (h, frame_caps ("RGB", 33, 17, TRUE));
+    fail_unless_equals_int (gst_harness_push (h, frame_upload (&info, frame_new (&info, 1), names[0])), GST_FLOW_ERROR);
+    assert_message (bus, GST_MESSAGE_ERROR, names[0], names[1], "gpuupload", NULL);
+    gst_element_set_bus (h->element, NULL);
+    gst_harness_teardown (h);
+  }
+}
+GST_END_TEST
+
+static void
+lose (const char *name)
+{
+  GpuDevice *device = device_open (name);
+  GpuStream *stream = test_stream_new (device);
+  g_autoptr (GError) error = NULL;
+  GpuImageSpec spec;
+  GpuImage *image;
+
+  gpu_image_spec_init (&spec, GPU_FORMAT_GRAY8, 8, 8, 0, &error);
+  image = gpu_image_acquire (device, &spec, GPU_MEMORY_STREAM_ORDERED, stream, GPU_ACQUIRE_DEFAULT, &error);
+  g_assert_no_error (error);
+  gpu_device_fail (device, GPU_CALL_COPY, 0, 1);
+  fail_if (gpu_image_fill (stream, image, 0, &error));
+  fail_unless (gpu_device_is_lost (device));
+  gpu_image_unref (image);
+  gpu_stream_unref (stream);
+  gpu_device_unref (device);
+}
+
+/* A device fails: who reads from it or copies to it says so, and names it; a chain over others goes on. */
+GST_START_TEST (one_device_fails)
+{
+  GstHarness *to_lost = harness_new ("gpuupload", "cpu:31"), *to_other = harness_new ("gpuupload", "cpu:32");
+  g_autoptr (GstBus) lost_bus = watch_bus (to_lost), other_bus = watch_bus (to_other);
+  GstVideoInfo info;
+  GstBuffer *on_lost, *on_good;
+
+  info_init (&info, "RGB", 33, 17);
+  gst_harness_set_src_caps (to_lost, frame_caps ("RGB", 33, 17, TRUE));
+  gst_harness_set_src_caps (to_other, frame_caps ("RGB", 33, 17, TRUE));
+  on_good = frame_upload (&info, frame_new (&info, 1), "cpu:30");
+  on_lost = push_and_pull (to_lost, gst_buffer_ref (on_good));
+  gst_buffer_unref (push_and_pull (to_other, gst_buffer_ref (on_lost)));
+  lose ("cpu:31");
+
+  fail_unless_equals_int (gst_harness_push (to_lost, gst_buffer_ref (on_good)), GST_FLOW_ERROR);
+  assert_message (lost_bus, GST_MESSAGE_ERROR, "cpu:31", NULL);
+  fail_unless_equals_int (gst_harness_push (to_other, on_lost), GST_FLOW_ERROR);
+  assert_message (other_bus, GST_MESSAGE_ERROR, "cpu:31", NULL);
+
+  for (guint i = 0; i < 20; i++) {
+    g_autoptr (Picture) expected = NULL;
+    g_autoptr (Picture) got = NULL;
+    GstBuffer *in = frame_new (&info, i), *out;
+
+    expected = picture_read (&info, in);
+    out = push_and_pull (to_other, frame_upload (&info, in, "cpu:30"));
+    got = picture_read (&info, out);
+    assert_pictures_equal (expected, got, "beside a lost device");
+    gst_buffer_unref (out);
+  }
+  assert_no_message (other_bus, GST_MESSAGE_ERROR);
+  gst_buffer_unref (on_good);
+  gst_element_set_bus (to_lost->element, NULL);
+  gst_element_set_bus (to_other->element, NULL);
+  gst_harness_teardown (to_lost);
+  gst_harness_teardown (to_other);
+}
+GST_END_TEST
+
+static Suite *
+peer_suite (void)
+{
+  Suite *suite = suite_create ("peer");
+  TCase *tests = tcase_create ("peer");
+
+  suite_add_tcase (suite, tests);
+  tcase_add_test (tests, there_and_back);
+  tcase_add_test (tests, cropped_frames);
+  tcase_add_test (tests, copy_does_not_wait);
+  tcase_add_test (tests, steady_state);
+  tcase_add_test (tests, others_refuse);
+  tcase_add_test (tests, one_device_fails);
+  return suite;
+}
+
+int
+main (int argc, char **argv)
+{
+  const char *name = g_getenv ("GPUCACHE_DEVICE");
+
+  if (name && g_str_has_prefix (name, "cuda")) {
+    g_autoptr (GError) error = NULL;
+    GpuDevice *second = gpu_device_open ("cuda:1", &error);
+
+    if (!second) {
+      printf ("skipped: two GPUs are needed: %s\n", error->message);
+      return 77;
+    }
+    gpu_device_unref (second);
+    names[0] = "cuda:0";
+    names[1] = "cuda:1";
+  }
+  return test_run (argc, argv, peer_suite, "peer");
+}

@@ -16,18 +16,21 @@
 #include <stdio.h>
 
 #define FRAMES_IN_FLIGHT 8
+#define N_FIXED FRAMES_IN_FLIGHT
 #define N_FRAMES 64           /* for the rate in bytes */
 #define MOST_TIME (1. / 0.95) /* 95% of the rate */
 
 /* Device 0 is read, device 1 reads. On each, kernels and copies have streams of their own. */
 typedef struct {
   GpuDevice *device[2];
-  GpuStream *work[2], *transfer;
+  GpuStream *work[2], *transfer[2];
   GpuThrottle *throttle[2];
   GpuImageSpec spec;
-  GpuImage *fixed[2]; /* what the driver's copy goes between */
+  GpuImage *fixed[2][N_FIXED]; /* what the driver's copies go between, in turn */
   GpuImage *scratch[2];
   void *raw_stream;
+  void *raw_event;
+  double host_ns; /* of the last run, without waiting */
 } Route;
 
 /* The driver's call and nothing around it; on the CPU device, the device's own copy. */
@@ -52,9 +55,8 @@ copy_raw (Route *route, void *dst, const void *src, size_t size)
 }
 
 static double
-run_raw (void *data, unsigned n)
+copy_in_turn (Route *route, bool with_events, unsigned n)
 {
-  Route *route = data;
   GError *error = NULL;
 #ifdef GPU_HAVE_CUDA
   bool is_cuda = gpu_device_cuda_context (route->device[1]) != NULL;
@@ -63,8 +65,12 @@ run_raw (void *data, unsigned n)
   bench_check (error);
 #endif
   double start = bench_now ();
-  for (unsigned i = 0; i < n; i++)
-    copy_raw (route, gpu_image_data (route->fixed[1]), gpu_image_data (route->fixed[0]), route->spec.size);
+  for (unsigned i = 0; i < n; i++) {
+    copy_raw (route, gpu_image_data (route->fixed[1][i % N_FIXED]), gpu_image_data (route->fixed[0][i % N_FIXED]),
+              route->spec.size);
+    if (with_events)
+      gpu_device_event_record (route->device[1], route->raw_event, route->raw_stream, &error);
+  }
   gpu_device_stream_synchronize (route->device[1], route->raw_stream, &error);
   double ns = bench_now () - start;
 #ifdef GPU_HAVE_CUDA
@@ -73,6 +79,18 @@ run_raw (void *data, unsigned n)
 #endif
   bench_check (error);
   return ns;
+}
+
+static double
+run_raw (void *data, unsigned n)
+{
+  return copy_in_turn (data, false, n);
+}
+
+static double
+run_raw_with_events (void *data, unsigned n)
+{
+  return copy_in_turn (data, true, n);
 }
 
 static GpuImage *
@@ -101,54 +119,69 @@ typedef enum {
 } Parts;
 
 static double
-run_frames (Route *route, Parts parts, unsigned n)
+run_frames (Route *route, Parts parts, unsigned n_transfers, unsigned n)
 {
   GError *error = NULL;
-  double start = bench_now ();
+  double start = bench_now (), waited = 0;
   for (unsigned i = 0; i < n; i++) {
+    GpuStream *transfer = route->transfer[i % n_transfers];
+    double before = bench_now ();
     gpu_throttle_begin (route->throttle[0], &error);
     gpu_throttle_begin (route->throttle[1], &error);
     bench_check (error);
+    waited += bench_now () - before;
     GpuImage *src = acquire (route, 0, route->work[0]);
     if (parts & WORK_BEFORE)
       work (route, 0, route->scratch[0], src);
-    GpuImage *dst = acquire (route, 1, route->transfer);
+    GpuImage *dst = acquire (route, 1, transfer);
     if (parts & COPY)
-      gpu_image_copy (route->transfer, src, dst, &error);
+      gpu_image_copy (transfer, src, dst, &error);
     bench_check (error);
     gpu_image_unref (src);
     if (parts & WORK_AFTER)
       work (route, 1, dst, route->scratch[1]);
     gpu_image_unref (dst);
     gpu_throttle_end (route->throttle[0], route->work[0], &error);
-    gpu_throttle_end (route->throttle[1], parts & WORK_AFTER ? route->work[1] : route->transfer, &error);
+    gpu_throttle_end (route->throttle[1], parts & WORK_AFTER ? route->work[1] : transfer, &error);
     bench_check (error);
   }
-  gpu_stream_synchronize (route->work[0], &error);
-  bench_check (error);
-  gpu_stream_synchronize (route->transfer, &error);
-  bench_check (error);
-  gpu_stream_synchronize (route->work[1], &error);
-  bench_check (error);
+  route->host_ns = bench_now () - start - waited;
+  GpuStream *const streams[] = {route->work[0], route->transfer[0], route->transfer[1], route->work[1]};
+  for (unsigned i = 0; i < G_N_ELEMENTS (streams); i++) {
+    gpu_stream_synchronize (streams[i], &error);
+    bench_check (error);
+  }
   return bench_now () - start;
 }
 
 static double
 run_copies (void *data, unsigned n)
 {
-  return run_frames (data, COPY, n);
+  return run_frames (data, COPY, 1, n);
+}
+
+static double
+run_copies_in_turn (void *data, unsigned n)
+{
+  return run_frames (data, COPY, 2, n);
 }
 
 static double
 run_all (void *data, unsigned n)
 {
-  return run_frames (data, WORK_BEFORE | COPY | WORK_AFTER, n);
+  return run_frames (data, WORK_BEFORE | COPY | WORK_AFTER, 1, n);
+}
+
+static double
+run_all_in_turn (void *data, unsigned n)
+{
+  return run_frames (data, WORK_BEFORE | COPY | WORK_AFTER, 2, n);
 }
 
 static double
 run_work (void *data, unsigned n)
 {
-  return run_frames (data, WORK_BEFORE | WORK_AFTER, n);
+  return run_frames (data, WORK_BEFORE | WORK_AFTER, 1, n);
 }
 
 static void
@@ -160,14 +193,20 @@ open_route (Route *route, GpuDevice *from, GpuDevice *to, const GpuImageSpec *sp
     route->work[i] = gpu_stream_new (route->device[i], true, &error);
     bench_check (error);
     route->throttle[i] = gpu_throttle_new (FRAMES_IN_FLIGHT);
-    route->fixed[i] = acquire (route, i, route->work[i]);
     route->scratch[i] = acquire (route, i, route->work[i]);
-    gpu_image_fill (route->work[i], route->fixed[i], 0x5a, &error);
+    for (unsigned k = 0; k < N_FIXED; k++) {
+      route->fixed[i][k] = acquire (route, i, route->work[i]);
+      gpu_image_fill (route->work[i], route->fixed[i][k], 0x5a, &error);
+    }
     gpu_image_fill (route->work[i], route->scratch[i], 0x5a, &error);
     gpu_stream_synchronize (route->work[i], &error);
     bench_check (error);
   }
-  route->transfer = gpu_stream_new (to, true, &error);
+  for (unsigned i = 0; i < 2; i++) {
+    route->transfer[i] = gpu_stream_new (to, true, &error);
+    bench_check (error);
+  }
+  gpu_device_event_create (to, &route->raw_event, &error);
   bench_check (error);
   gpu_device_stream_create (to, &route->raw_stream, &error);
   bench_check (error);
@@ -178,13 +217,15 @@ static void
 close_route (Route *route)
 {
   gpu_device_stream_destroy (route->device[1], route->raw_stream);
+  gpu_device_event_destroy (route->device[1], route->raw_event);
   for (unsigned i = 0; i < 2; i++) {
-    gpu_image_unref (route->fixed[i]);
+    for (unsigned k = 0; k < N_FIXED; k++)
+      gpu_image_unref (route->fixed[i][k]);
     gpu_image_unref (route->scratch[i]);
     gpu_throttle_free (route->throttle[i]);
     gpu_stream_unref (route->work[i]);
+    gpu_stream_unref (route->transfer[i]);
   }
-  gpu_stream_unref (route->transfer);
 }
 
 /* What came over is what was sent, by the same ways that were timed. */
@@ -195,12 +236,12 @@ check_bytes (Route *route)
   g_autofree uint8_t *sent = g_malloc (route->spec.size), *got = g_malloc0 (route->spec.size);
   for (size_t i = 0; i < route->spec.size; i++)
     sent[i] = (uint8_t)(i * 2654435761u >> 13);
-  GpuImage *src = acquire (route, 0, route->work[0]), *dst = acquire (route, 1, route->transfer);
+  GpuImage *src = acquire (route, 0, route->work[0]), *dst = acquire (route, 1, route->transfer[0]);
   gpu_image_copy_from_host (route->work[0], src, sent, &route->spec, &error);
   bench_check (error);
-  gpu_image_copy (route->transfer, src, dst, &error);
+  gpu_image_copy (route->transfer[0], src, dst, &error);
   bench_check (error);
-  gpu_image_copy_to_host (route->transfer, dst, got, &route->spec, &error);
+  gpu_image_copy_to_host (route->transfer[0], dst, got, &route->spec, &error);
   bench_check (error);
   size_t wrong = 0;
   for (unsigned p = 0; p < gpu_format_info (route->spec.format)->n_planes; p++)
@@ -257,16 +298,23 @@ main (int argc, char **argv)
       check_bytes (&route);
 
       const BenchCase cases[] = {
-          {"the driver's copy, between two buffers", run_raw, &route, 1, BENCH_NO_GOAL, 0},
+          {"the driver's copy, 8 frames in turn", run_raw, &route, 1, BENCH_NO_GOAL, 0},
+          {"the same, with an event after each", run_raw_with_events, &route, 1, BENCH_NO_GOAL, 0},
           {"gpu_image_copy(), frames of both caches", run_copies, &route, 1, goal, MOST_TIME},
-          {"the same, with a kernel on each side", run_all, &route, 1, goal, MOST_TIME},
+          {"the same, on two streams in turn", run_copies_in_turn, &route, 1, goal, MOST_TIME},
+          {"the same, with a kernel on each side, one stream", run_all, &route, 1, goal, MOST_TIME},
+          {"the same, two streams", run_all_in_turn, &route, 1, goal, MOST_TIME},
           {"the kernels without the copy", run_work, &route, 1, BENCH_NO_GOAL, 0},
       };
       g_autofree char *title = g_strdup_printf ("%s RGBA from %s to %s, a frame", frames[i].name,
                                                 gpu_device_name (route.device[0]), gpu_device_name (route.device[1]));
       bench_compare (title, BENCH_TIME, cases, G_N_ELEMENTS (cases));
       double ns = run_raw (&route, N_FRAMES);
-      printf ("  (the driver's copy: %.1f GB/s)\n", (double)spec.size * N_FRAMES / ns);
+      printf ("  (the driver's copy: %.1f GB/s;", (double)spec.size * N_FRAMES / ns);
+      run_copies (&route, N_FRAMES);
+      printf (" a frame takes %.0f ns of the host's time to get and copy,", route.host_ns / N_FRAMES);
+      run_all (&route, N_FRAMES);
+      printf (" %.0f ns with the kernels)\n", route.host_ns / N_FRAMES);
       close_route (&route);
     }
   gpu_device_unref (other);

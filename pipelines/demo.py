@@ -5,7 +5,6 @@ Every frame goes through the elements. Probes on both ends of the chain count fr
 into PNG, before and after, and read the cache's statistics.
 """
 
-import ctypes
 import os
 import sys
 import time
@@ -19,6 +18,7 @@ from gi.repository import GLib, Gst, GstPbutils, GstVideo  # noqa: E402
 from PIL import Image, ImageDraw, ImageFont  # noqa: E402
 
 import cachestats  # noqa: E402
+import gpudevices  # noqa: E402
 
 MOMENTS = 6
 LONG_SIDE = 640  # of the resized picture, in pixels
@@ -51,25 +51,6 @@ UPRIGHT = {
 
 class Failure(Exception):
     """A step failed; the text is a sentence for the user."""
-
-
-class GError(ctypes.Structure):
-    _fields_ = [("domain", ctypes.c_uint32), ("code", ctypes.c_int), ("message", ctypes.c_char_p)]
-
-
-def open_device(build):
-    """Opens the device that the elements will use and says which it is."""
-    library = ctypes.CDLL(os.path.join(build, "lib", "gpucache", "libgpucache-1.0.so.0"))
-    library.gpu_device_open.restype = ctypes.c_void_p
-    library.gpu_device_open.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.POINTER(GError))]
-    for function in (library.gpu_device_name, library.gpu_device_description):
-        function.restype = ctypes.c_char_p
-        function.argtypes = [ctypes.c_void_p]
-    error = ctypes.POINTER(GError)()
-    device = library.gpu_device_open(None, ctypes.byref(error))
-    if not device:
-        raise Failure(error.contents.message.decode())
-    return library.gpu_device_name(device).decode(), library.gpu_device_description(device).decode()
 
 
 def count_frames(path):
@@ -327,7 +308,7 @@ def contact_sheet(run, title, path):
 
 def demo(build, output, path):
     Gst.init(None)
-    name, description = open_device(build)
+    name, description = gpudevices.open_device(build)
     print(f"Device: {name} ({description})")
     video = Video(path)
     print(f"Video: {path}, {video.width}x{video.height}, {video.duration / Gst.SECOND:.2f} s, {video.orientation}")
@@ -361,7 +342,7 @@ def demo(build, output, path):
 if __name__ == "__main__":
     try:
         demo(*sys.argv[1:])
-    except Failure as failure:
+    except (Failure, gpudevices.Error) as failure:
         sys.exit(f"demo: {failure}")
     except KeyboardInterrupt:
         sys.exit("demo: stopped")

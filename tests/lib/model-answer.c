@@ -357,13 +357,13 @@ model_acquired (Model *model, const ModelRequest *request, void *address, size_t
                   last->fit_hits - last->pending_hits - last->waiting_hits;
   uint64_t misses = stats->misses - last->misses;
   bool waiting = stats->waiting_hits > last->waiting_hits;
-  unsigned nameless = waiting ? MODEL_WAITER : MODEL_INTERNAL;
+  unsigned nameless = waiting ? model->waiter : model->internal;
   unsigned stream = request->stream >= 0 ? (unsigned)request->stream : nameless;
   ModelEntry *entry = NULL;
 
   *out = NULL;
   /* What completed since the last look may have left before the lookup. */
-  for (unsigned i = 0; model->eager && i < GPU_N_ACCOUNTS; i++)
+  for (unsigned i = 0; model->time->eager && i < GPU_N_ACCOUNTS; i++)
     retire (model, (GpuAccount)i);
   if (hits + misses != 1)
     return model_wrong (model, "%" G_GUINT64_FORMAT " hits and %" G_GUINT64_FORMAT " misses for one acquire (16)", hits,
@@ -490,7 +490,7 @@ model_queried (Model *model, GpuAccount account, const GpuCacheStats *stats)
       model_forget (model, entry);
   }
   /* And by the time that anybody looks again, more may have. */
-  if (model->eager)
+  if (model->time->eager)
     retire (model, account);
   return true;
 }

@@ -19,17 +19,17 @@ model_wrong (Model *model, const char *format, ...)
 }
 
 Model *
-model_new (bool eager, const uint64_t *limits)
+model_new (ModelTime *time, const uint64_t *limits)
 {
   Model *model = g_new0 (Model, 1);
 
-  model->eager = eager;
+  model->time = time;
   model->ratio = 4;
   model->entries = g_ptr_array_new_with_free_func (g_free);
   for (unsigned i = 0; i < GPU_N_ACCOUNTS; i++)
     model->limit[i] = limits[i];
-  model_add_stream (model);
-  model_add_stream (model);
+  model->internal = model_add_stream (model);
+  model->waiter = model_add_stream (model);
   model_add_scope (model);
   return model;
 }
@@ -45,8 +45,8 @@ model_free (Model *model)
 unsigned
 model_add_stream (Model *model)
 {
-  g_assert (model->n_streams < MODEL_MAX_STREAMS);
-  return model->n_streams++;
+  g_assert (model->time->n_streams < MODEL_MAX_STREAMS);
+  return model->time->n_streams++;
 }
 
 unsigned
@@ -61,15 +61,15 @@ model_add_scope (Model *model)
 static bool
 surely_complete (const Model *model, const ModelAccess *access)
 {
-  return access->time <= model->streams[access->stream].done;
+  return access->time <= model->time->streams[access->stream].done;
 }
 
 static bool
 maybe_complete (const Model *model, const ModelAccess *access)
 {
-  if (access->gates & model->closed)
+  if (access->gates & model->time->closed)
     return false;
-  return model->eager || access->early <= model->streams[access->stream].may_run;
+  return model->time->eager || access->early <= model->time->streams[access->stream].may_run;
 }
 
 bool
@@ -98,7 +98,7 @@ model_surely_ordered (const Model *model, const ModelEntry *entry, unsigned stre
   for (unsigned i = 0; i < entry->n_accesses; i++) {
     const ModelAccess *access = &entry->accesses[i];
     if (access->stream != stream && !surely_complete (model, access) &&
-        access->time > model->streams[stream].clock[access->stream])
+        access->time > model->time->streams[stream].clock[access->stream])
       return false;
   }
   return true;
@@ -110,7 +110,7 @@ model_maybe_ordered (const Model *model, const ModelEntry *entry, unsigned strea
   for (unsigned i = 0; i < entry->n_accesses; i++) {
     const ModelAccess *access = &entry->accesses[i];
     if (access->stream != stream && !maybe_complete (model, access) &&
-        access->early > model->streams[stream].maybe[access->stream])
+        access->early > model->time->streams[stream].maybe[access->stream])
       return false;
   }
   return true;
@@ -121,7 +121,7 @@ model_maybe_ordered (const Model *model, const ModelEntry *entry, unsigned strea
 void
 model_command (Model *model, unsigned stream)
 {
-  model->streams[stream].last = model->streams[stream].last_sure = ++model->time;
+  model->time->streams[stream].last = model->time->streams[stream].last_sure = ++model->time->now;
 }
 
 static void
@@ -146,9 +146,9 @@ model_hold (Model *model, unsigned stream, unsigned gate)
 {
   uint64_t bit = UINT64_C (1) << gate;
 
-  model->closed |= bit;
-  model->streams[stream].gates |= bit;
-  model->streams[stream].maybe_gates |= bit;
+  model->time->closed |= bit;
+  model->time->streams[stream].gates |= bit;
+  model->time->streams[stream].maybe_gates |= bit;
   model_command (model, stream);
 }
 
@@ -157,41 +157,41 @@ model_open (Model *model, unsigned gate)
 {
   uint64_t bit = UINT64_C (1) << gate;
 
-  model->closed &= ~bit;
-  for (unsigned i = 0; i < model->n_streams; i++) {
-    model->streams[i].gates &= ~bit;
-    model->streams[i].maybe_gates &= ~bit;
+  model->time->closed &= ~bit;
+  for (unsigned i = 0; i < model->time->n_streams; i++) {
+    model->time->streams[i].gates &= ~bit;
+    model->time->streams[i].maybe_gates &= ~bit;
   }
 }
 
 bool
 model_is_held (const Model *model, unsigned stream)
 {
-  return (model->streams[stream].maybe_gates & model->closed) != 0;
+  return (model->time->streams[stream].maybe_gates & model->time->closed) != 0;
 }
 
 void
 model_ran (Model *model)
 {
-  for (unsigned i = 0; i < model->n_streams; i++)
-    model->streams[i].may_run = model->time;
+  for (unsigned i = 0; i < model->time->n_streams; i++)
+    model->time->streams[i].may_run = model->time->now;
 }
 
 void
 model_synchronized (Model *model, unsigned stream)
 {
-  const ModelStream *self = &model->streams[stream];
+  const ModelStream *self = &model->time->streams[stream];
 
-  for (unsigned i = 0; i < model->n_streams; i++)
-    model->streams[i].done = MAX (model->streams[i].done, self->clock[i]);
-  model->streams[stream].done = model->streams[stream].observed = model->time;
+  for (unsigned i = 0; i < model->time->n_streams; i++)
+    model->time->streams[i].done = MAX (model->time->streams[i].done, self->clock[i]);
+  model->time->streams[stream].done = model->time->streams[stream].observed = model->time->now;
   model_ran (model);
 }
 
 ModelAccess
 model_present (const Model *model, unsigned stream)
 {
-  const ModelStream *self = &model->streams[stream];
+  const ModelStream *self = &model->time->streams[stream];
   ModelAccess access = {.stream = stream, .time = self->last, .early = self->last_sure, .gates = self->gates};
 
   memcpy (access.clock, self->clock, sizeof access.clock);
@@ -209,50 +209,53 @@ surely_adds (const Model *model, const ModelStream *self, const ModelAccess *acc
 static void
 added (Model *model, ModelStream *self, bool surely)
 {
-  self->last = ++model->time;
+  self->last = ++model->time->now;
   if (surely)
-    self->last_sure = model->time;
+    self->last_sure = model->time->now;
 }
 
 /* @stream's next command comes after @access. */
 void
 model_wait_for (Model *model, unsigned stream, const ModelAccess *access)
 {
-  ModelStream *self = &model->streams[stream];
+  ModelStream *self = &model->time->streams[stream];
 
   if (access->stream == stream || surely_complete (model, access))
     return;
   bool surely = surely_adds (model, self, access);
-  learn_maybe (self, &model->streams[access->stream], access->stream, model->time);
+  learn_maybe (self, &model->time->streams[access->stream], access->stream, model->time->now);
   /* If it was seen to be complete, no wait was added, and the rest of its clock is not known here. */
   learn_surely (self, maybe_complete (model, access) ? NULL : access->clock, access->stream, access->early);
-  self->gates |= access->gates & model->closed;
+  self->gates |= access->gates & model->time->closed;
   added (model, self, surely);
 }
 
 void
 model_wait_stream (Model *model, unsigned stream, unsigned other)
 {
-  ModelStream *self = &model->streams[stream];
+  ModelStream *self = &model->time->streams[stream];
   ModelAccess access = model_present (model, other);
 
   if (stream == other)
     return;
   bool surely = surely_adds (model, self, &access);
-  learn_maybe (self, &model->streams[other], other, model->time);
-  learn_surely (self, maybe_complete (model, &access) ? NULL : access.clock, other, model->time);
-  self->gates |= access.gates & model->closed;
+  learn_maybe (self, &model->time->streams[other], other, model->time->now);
+  learn_surely (self, maybe_complete (model, &access) ? NULL : access.clock, other, model->time->now);
+  self->gates |= access.gates & model->time->closed;
   added (model, self, surely);
 }
 
-/* (19), (20). */
-void
-model_access (Model *model, ModelEntry *entry, unsigned stream, bool write)
+/* Reads since the write are entries after the first. */
+static void
+wait_for_conflicts (Model *model, ModelEntry *entry, unsigned stream, bool write)
 {
-  /* Reads since the write are entries after the first. */
   for (unsigned i = 0; i < (write ? entry->n_accesses : MIN (entry->n_accesses, 1)); i++)
     model_wait_for (model, stream, &entry->accesses[i]);
-  model_command (model, stream);
+}
+
+static void
+enter (Model *model, ModelEntry *entry, unsigned stream, bool write)
+{
   if (entry->home != (int)stream)
     entry->home = -1;
   if (write)
@@ -265,6 +268,26 @@ model_access (Model *model, ModelEntry *entry, unsigned stream, bool write)
   }
   g_assert (entry->n_accesses < MODEL_MAX_ACCESSES);
   entry->accesses[entry->n_accesses++] = model_present (model, stream);
+}
+
+/* (19), (20). */
+void
+model_access (Model *model, ModelEntry *entry, unsigned stream, bool write)
+{
+  wait_for_conflicts (model, entry, stream, write);
+  model_command (model, stream);
+  enter (model, entry, stream, write);
+}
+
+/* (26) */
+void
+model_cross (Model *from, ModelEntry *src, Model *to, ModelEntry *dst, unsigned stream)
+{
+  wait_for_conflicts (from, src, stream, false);
+  wait_for_conflicts (to, dst, stream, true);
+  model_command (to, stream);
+  enter (from, src, stream, false);
+  enter (to, dst, stream, true);
 }
 
 /* Entries. */
@@ -297,11 +320,11 @@ void
 model_release (Model *model, ModelEntry *entry)
 {
   entry->live = false;
-  entry->released = ++model->time;
+  entry->released = ++model->time->now;
   if (!entry->detached && entry->scope != MODEL_SHARED && model->ended[entry->scope]) {
     entry->scope = MODEL_SHARED;
     for (unsigned i = 0; i < entry->n_accesses; i++)
-      entry->maybe_leaving |= entry->accesses[i].time > model->streams[entry->accesses[i].stream].observed;
+      entry->maybe_leaving |= entry->accesses[i].time > model->time->streams[entry->accesses[i].stream].observed;
   }
 }
 

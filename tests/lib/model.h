@@ -12,9 +12,7 @@
 #include <gpucache/cache.h>
 #include <gpucache/format.h>
 
-#define MODEL_MAX_STREAMS 16 /* that ever were, the device's internal one included */
-#define MODEL_INTERNAL 0     /* where memory is allocated that no stream is named for */
-#define MODEL_WAITER 1       /* and where waits are added for it */
+#define MODEL_MAX_STREAMS 24 /* that ever were, the devices' internal ones included */
 #define MODEL_MAX_ACCESSES 12
 #define MODEL_MAX_SCOPES 48
 #define MODEL_SHARED 0
@@ -58,12 +56,20 @@ typedef struct {
   uint32_t maybe[MODEL_MAX_STREAMS]; /* and what it may have */
 } ModelStream;
 
+/** What all devices of a process share: streams wait for each other's work, whichever device they are of. */
 typedef struct {
-  bool eager; /* the device works by itself: what no gate holds may be complete at any time */
-  uint32_t time;
+  bool eager; /* devices work by themselves: what no gate holds may be complete at any time */
+  uint32_t now;
   uint64_t closed; /* gates */
   unsigned n_streams;
   ModelStream streams[MODEL_MAX_STREAMS];
+} ModelTime;
+
+/** A device. */
+typedef struct {
+  ModelTime *time;
+  unsigned internal; /* the stream where memory is allocated that no stream is named for */
+  unsigned waiter;   /* and where waits are added for it */
   unsigned n_scopes;
   bool ended[MODEL_MAX_SCOPES];
   uint64_t limit[GPU_N_ACCOUNTS];
@@ -81,7 +87,8 @@ typedef struct {
   unsigned scope;
 } ModelRequest;
 
-Model *model_new (bool eager, const uint64_t *limits);
+/** @time: outlives it */
+Model *model_new (ModelTime *time, const uint64_t *limits);
 void model_free (Model *model);
 
 /** Returns: its index; at most MODEL_MAX_STREAMS. */
@@ -99,6 +106,8 @@ void model_synchronized (Model *model, unsigned stream);
 /** Work of any stream may have run. */
 void model_ran (Model *model);
 void model_access (Model *model, ModelEntry *entry, unsigned stream, bool write);
+/** A copy from one device's @src to the other's @dst, on a stream of the latter. */
+void model_cross (Model *from, ModelEntry *src, Model *to, ModelEntry *dst, unsigned stream);
 void model_release (Model *model, ModelEntry *entry);
 void model_cleared (Model *model, int scope); /* -1: all */
 

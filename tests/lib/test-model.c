@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Random programs against the reference model (model.h): after every step the cache's answer must be one that the rules
- * allow, and its invariants hold. A failing program is shrunk and printed.
+ * allow, and its invariants hold. Programs run on one device, and on two and three between which images are copied. A
+ * failing program is shrunk and printed.
  *
  *   GPUCACHE_MODEL_STEPS=n   how many steps in all
- *   GPUCACHE_MODEL_SEED=n    only the program of that seed
+ *   GPUCACHE_MODEL_SEED=n    only the program of that seed; -p /model/two-devices is one kind of them
  */
 #include "common.h"
 #include "model.h"
@@ -17,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define MAX_DEVICES 3
 #define N_STREAMS 4
 #define N_THREADS 3 /* the first is the one that runs the program */
 #define N_IMAGES 10
@@ -37,6 +39,7 @@ typedef enum {
   OP_CLEAR,
   OP_THREAD_END,
   OP_STREAM_END,
+  OP_CROSS,
 } OpCode;
 
 /* How often each comes, in percent or so. */
@@ -58,12 +61,14 @@ static const struct {
     [OP_CLEAR] = {"clear", 1},
     [OP_THREAD_END] = {"end-thread", 1},
     [OP_STREAM_END] = {"end-stream", 1},
+    [OP_CROSS] = {"cross", 16}, /* with several devices */
 };
 
 /* Operands are taken modulo what there is, so that a program stays one if steps are left out. */
 typedef struct {
   uint8_t code;
   uint8_t a, b, c;
+  uint8_t device;
 } Op;
 
 typedef struct {
@@ -71,6 +76,7 @@ typedef struct {
   ModelEntry *entry;
 } Held;
 
+/* A device, and what the program has there. */
 typedef struct {
   GpuDevice *device;
   GpuStream *stream[N_STREAMS];
@@ -78,13 +84,19 @@ typedef struct {
   int stream_scope[N_STREAMS]; /* -1: none of its own */
   GpuGate *gate[N_STREAMS];    /* closed if not NULL */
   unsigned gate_id[N_STREAMS];
-  unsigned n_gates;
-  GPtrArray *opened;
-  RigThread *thread[N_THREADS];
   unsigned thread_scope[N_THREADS];
   Held held[N_IMAGES];
   unsigned n_held;
   Model *model;
+} Place;
+
+typedef struct {
+  unsigned n_gates;
+  GPtrArray *opened;
+  RigThread *thread[N_THREADS];
+  ModelTime time;
+  Place place[MAX_DEVICES];
+  const char *why; /* an answer was not allowed */
   bool trace;
 } World;
 
@@ -98,6 +110,7 @@ typedef struct {
 #define EAGER_STEPS 100000
 #endif
 
+static unsigned n_devices = 1;
 static GpuImageSpec shapes[7];
 
 static void
@@ -114,7 +127,7 @@ make_shapes (void)
 
 /* What one call needs, so that it can be made on another thread. */
 typedef struct {
-  World *world;
+  Place *place;
   OpCode code;
   const GpuImageSpec *spec;
   GpuMemoryKind kind;
@@ -130,17 +143,17 @@ make_call (void *data)
   Call *call = data;
 
   if (call->code == OP_ACQUIRE)
-    call->image = gpu_image_acquire (call->world->device, call->spec, call->kind, call->stream, call->flags, NULL);
+    call->image = gpu_image_acquire (call->place->device, call->spec, call->kind, call->stream, call->flags, NULL);
   else if (call->code == OP_RELEASE)
     gpu_image_unref (call->image);
   else
-    call->ok = gpu_cache_clear (call->world->device, GPU_CACHE_LOCAL, NULL);
+    call->ok = gpu_cache_clear (call->place->device, GPU_CACHE_LOCAL, NULL);
 }
 
 static void
-call_on (World *world, unsigned thread, Call *call)
+call_on (World *world, Place *place, unsigned thread, Call *call)
 {
-  call->world = world;
+  call->place = place;
   if (thread == 0)
     make_call (call);
   else
@@ -148,22 +161,22 @@ call_on (World *world, unsigned thread, Call *call)
 }
 
 static bool
-query (World *world)
+query (Place *place)
 {
   for (unsigned account = 0; account < GPU_N_ACCOUNTS; account++) {
     GpuCacheStats stats;
-    gpu_cache_get_stats (world->device, (GpuAccount)account, GPU_CACHE_ALL, &stats);
-    if (!model_queried (world->model, (GpuAccount)account, &stats))
+    gpu_cache_get_stats (place->device, (GpuAccount)account, GPU_CACHE_ALL, &stats);
+    if (!model_queried (place->model, (GpuAccount)account, &stats))
       return false;
   }
-  gpu_cache_check (world->device);
+  gpu_cache_check (place->device);
   return true;
 }
 
 static bool
-do_acquire (World *world, const Op *op)
+do_acquire (World *world, Place *place, const Op *op)
 {
-  if (world->n_held == N_IMAGES)
+  if (place->n_held == N_IMAGES)
     return true;
   unsigned thread = op->a % N_THREADS;
   unsigned s = op->b % (N_STREAMS + 1); /* the last: none */
@@ -172,57 +185,57 @@ do_acquire (World *world, const Op *op)
   bool pinned = (op->a / N_THREADS) % 8 == 0 && !test_is_cuda ();
   call.kind = pinned ? GPU_MEMORY_HOST : GPU_MEMORY_STREAM_ORDERED;
   call.flags = call.kind == GPU_MEMORY_HOST && op->c >= 128 ? GPU_ACQUIRE_HOST : GPU_ACQUIRE_DEFAULT;
-  call.stream = s < N_STREAMS ? world->stream[s] : NULL;
+  call.stream = s < N_STREAMS ? place->stream[s] : NULL;
   ModelRequest request = {
       .spec = call.spec,
       .kind = call.kind,
       .host = call.flags & GPU_ACQUIRE_HOST,
-      .stream = s < N_STREAMS ? (int)world->stream_id[s] : -1,
+      .stream = s < N_STREAMS ? (int)place->stream_id[s] : -1,
       .scope =
-          s < N_STREAMS && world->stream_scope[s] >= 0 ? (unsigned)world->stream_scope[s] : world->thread_scope[thread],
+          s < N_STREAMS && place->stream_scope[s] >= 0 ? (unsigned)place->stream_scope[s] : place->thread_scope[thread],
   };
-  call_on (world, thread, &call);
+  call_on (world, place, thread, &call);
   g_assert_nonnull (call.image);
 
-  Held *held = &world->held[world->n_held++];
+  Held *held = &place->held[place->n_held++];
   GpuCacheStats stats;
-  gpu_cache_get_stats (world->device, call.kind == GPU_MEMORY_HOST ? GPU_ACCOUNT_HOST : GPU_ACCOUNT_DEVICE,
+  gpu_cache_get_stats (place->device, call.kind == GPU_MEMORY_HOST ? GPU_ACCOUNT_HOST : GPU_ACCOUNT_DEVICE,
                        GPU_CACHE_ALL, &stats);
   held->image = call.image;
   if (world->trace)
     g_printerr ("      %p of %zu bytes\n", gpu_image_data (call.image), gpu_image_capacity (call.image));
-  return model_acquired (world->model, &request, gpu_image_data (call.image), gpu_image_capacity (call.image), &stats,
+  return model_acquired (place->model, &request, gpu_image_data (call.image), gpu_image_capacity (call.image), &stats,
                          &held->entry);
 }
 
 static void
-do_release (World *world, const Op *op)
+do_release (World *world, Place *place, const Op *op)
 {
-  if (world->n_held == 0)
+  if (place->n_held == 0)
     return;
-  unsigned i = op->b % world->n_held;
-  Call call = {.code = OP_RELEASE, .image = world->held[i].image};
+  unsigned i = op->b % place->n_held;
+  Call call = {.code = OP_RELEASE, .image = place->held[i].image};
   if (world->trace)
     g_printerr ("      %p\n", gpu_image_data (call.image));
-  model_release (world->model, world->held[i].entry);
-  world->held[i] = world->held[--world->n_held];
-  call_on (world, op->a % N_THREADS, &call);
+  model_release (place->model, place->held[i].entry);
+  place->held[i] = place->held[--place->n_held];
+  call_on (world, place, op->a % N_THREADS, &call);
 }
 
 static void
-do_access (World *world, const Op *op, bool write)
+do_access (World *world, Place *place, const Op *op, bool write)
 {
-  if (world->n_held == 0)
+  if (place->n_held == 0)
     return;
-  Held *held = &world->held[op->b % world->n_held];
-  GpuStream *stream = world->stream[op->a % N_STREAMS];
+  Held *held = &place->held[op->b % place->n_held];
+  GpuStream *stream = place->stream[op->a % N_STREAMS];
   GpuAccessFlags flags = write ? GPU_ACCESS_WRITE : GPU_ACCESS_READ;
 
   if (held->entry->n_accesses >= MODEL_MAX_ACCESSES - 1 && !write)
     return;
   if (world->trace)
     g_printerr ("      %p\n", gpu_image_data (held->image));
-  model_access (world->model, held->entry, world->stream_id[op->a % N_STREAMS], write);
+  model_access (place->model, held->entry, place->stream_id[op->a % N_STREAMS], write);
   if (write && op->c % 2) {
     rig_fill (stream, held->image, op->c);
   } else {
@@ -231,172 +244,212 @@ do_access (World *world, const Op *op, bool write)
   }
 }
 
+/* To an image of the same shape in another device's memory, if there is one. */
 static void
-do_close (World *world, unsigned s)
+do_cross (World *world, Place *place, const Op *op)
+{
+  Place *to = &world->place[(op->device + 1u + op->c % (n_devices - 1)) % n_devices];
+
+  if (place->n_held == 0)
+    return;
+  Held *src = &place->held[op->b % place->n_held], *dst = NULL;
+  const GpuImageSpec *spec = gpu_image_spec (src->image);
+  for (unsigned i = 0; i < to->n_held && !dst; i++) {
+    const GpuImageSpec *other = gpu_image_spec (to->held[i].image);
+    /* To pinned memory the way is over more of that, which the cache takes for itself. */
+    if (to->held[i].entry->kind != GPU_MEMORY_HOST && other->format == spec->format && other->width == spec->width &&
+        other->height == spec->height)
+      dst = &to->held[i];
+  }
+  if (!dst || src->entry->n_accesses >= MODEL_MAX_ACCESSES - 1)
+    return;
+  unsigned s = op->a % N_STREAMS;
+  if (world->trace)
+    g_printerr ("      %p to %p\n", gpu_image_data (src->image), gpu_image_data (dst->image));
+  model_cross (place->model, src->entry, to->model, dst->entry, to->stream_id[s]);
+  rig_copy (to->stream[s], src->image, dst->image);
+}
+
+static void
+do_close (World *world, Place *place, unsigned s)
 {
   GError *error = NULL;
 
-  if (world->gate[s] || world->n_gates == MODEL_MAX_GATES)
+  if (place->gate[s] || world->n_gates == MODEL_MAX_GATES)
     return;
-  world->gate_id[s] = world->n_gates++;
-  world->gate[s] = gpu_gate_new (world->device, &error);
+  place->gate_id[s] = world->n_gates++;
+  place->gate[s] = gpu_gate_new (place->device, &error);
   g_assert_no_error (error);
-  g_assert_true (gpu_gate_hold (world->gate[s], world->stream[s], &error));
-  model_hold (world->model, world->stream_id[s], world->gate_id[s]);
+  g_assert_true (gpu_gate_hold (place->gate[s], place->stream[s], &error));
+  model_hold (place->model, place->stream_id[s], place->gate_id[s]);
 }
 
 static void
-do_open (World *world, unsigned s)
+do_open (World *world, Place *place, unsigned s)
 {
-  if (!world->gate[s])
+  if (!place->gate[s])
     return;
-  gpu_gate_open (world->gate[s]);
-  model_open (world->model, world->gate_id[s]);
-  g_ptr_array_add (world->opened, world->gate[s]); /* what holds it elsewhere may still hold it up */
-  world->gate[s] = NULL;
+  gpu_gate_open (place->gate[s]);
+  model_open (place->model, place->gate_id[s]);
+  g_ptr_array_add (world->opened, place->gate[s]); /* what holds it elsewhere may still hold it up */
+  place->gate[s] = NULL;
 }
 
 static void
-do_sync (World *world, unsigned s)
+do_sync (Place *place, unsigned s)
 {
-  if (model_is_held (world->model, world->stream_id[s]))
+  if (model_is_held (place->model, place->stream_id[s]))
     return;
-  rig_sync (world->stream[s]);
-  model_synchronized (world->model, world->stream_id[s]);
+  rig_sync (place->stream[s]);
+  model_synchronized (place->model, place->stream_id[s]);
 }
 
 static void
-do_run (World *world, const Op *op)
+do_run (World *world, Place *place, const Op *op)
 {
-  if (world->model->eager)
+  if (world->time.eager)
     return;
-  gpu_cpu_device_run (world->device, op->a % 2 ? G_MAXUINT : op->b % 16, op->c);
-  model_ran (world->model);
+  gpu_cpu_device_run (place->device, op->a % 2 ? G_MAXUINT : op->b % 16, op->c);
+  model_ran (place->model);
 }
 
 static void
-do_limit (World *world, const Op *op)
+do_limit (Place *place, const Op *op)
 {
   GpuAccount account = op->a % 4 == 0 ? GPU_ACCOUNT_HOST : GPU_ACCOUNT_DEVICE;
   uint64_t bytes = op->b % 8 == 0 ? 0 : (uint64_t)(op->b % 32) * 2048;
 
-  world->model->limit[account] = bytes;
-  g_assert_true (gpu_cache_set_limit (world->device, account, (int64_t)bytes, NULL));
+  place->model->limit[account] = bytes;
+  g_assert_true (gpu_cache_set_limit (place->device, account, (int64_t)bytes, NULL));
 }
 
 static void
-do_clear (World *world, const Op *op)
+do_clear (World *world, Place *place, const Op *op)
 {
-  if (world->model->closed)
+  if (world->time.closed)
     return; /* it would wait for what a gate holds */
   if (op->b % 3 == 0) {
-    g_assert_true (gpu_cache_clear (world->device, GPU_CACHE_ALL, NULL));
-    model_cleared (world->model, -1);
+    g_assert_true (gpu_cache_clear (place->device, GPU_CACHE_ALL, NULL));
+    model_cleared (place->model, -1);
   } else {
     unsigned thread = op->a % N_THREADS;
     Call call = {.code = OP_CLEAR};
-    call_on (world, thread, &call);
+    call_on (world, place, thread, &call);
     g_assert_true (call.ok);
-    model_cleared (world->model, (int)world->thread_scope[thread]);
+    model_cleared (place->model, (int)place->thread_scope[thread]);
   }
 }
 
 static void
-do_thread_end (World *world, unsigned thread)
+do_thread_end (World *world, Place *place, unsigned thread)
 {
-  if (thread == 0 || world->model->n_scopes == MODEL_MAX_SCOPES)
+  if (thread == 0 || place->model->n_scopes == MODEL_MAX_SCOPES)
     return;
   rig_thread_end (world->thread[thread]);
-  model_end_scope (world->model, world->thread_scope[thread]);
   world->thread[thread] = rig_thread_new ();
-  world->thread_scope[thread] = model_add_scope (world->model);
+  for (unsigned i = 0; i < n_devices; i++) {
+    place = &world->place[i];
+    model_end_scope (place->model, place->thread_scope[thread]);
+    place->thread_scope[thread] = model_add_scope (place->model);
+  }
 }
 
 static void
-start_stream (World *world, unsigned s, bool own_scope)
+start_stream (Place *place, unsigned s, bool own_scope)
 {
   GError *error = NULL;
 
-  world->stream[s] = gpu_stream_new (world->device, own_scope, &error);
+  place->stream[s] = gpu_stream_new (place->device, own_scope, &error);
   g_assert_no_error (error);
-  world->stream_id[s] = model_add_stream (world->model);
-  world->stream_scope[s] = own_scope ? (int)model_add_scope (world->model) : -1;
+  place->stream_id[s] = model_add_stream (place->model);
+  place->stream_scope[s] = own_scope ? (int)model_add_scope (place->model) : -1;
 }
 
 static void
-do_stream_end (World *world, const Op *op)
+do_stream_end (World *world, Place *place, const Op *op)
 {
   unsigned s = op->a % N_STREAMS;
 
-  if (world->gate[s] || world->model->n_streams == MODEL_MAX_STREAMS || world->model->n_scopes >= MODEL_MAX_SCOPES - 1)
+  if (place->gate[s] || world->time.n_streams == MODEL_MAX_STREAMS || place->model->n_scopes >= MODEL_MAX_SCOPES - 1)
     return;
   /* A GPU's driver gives a new stream the queue of one that ended, with what is still held in it. */
-  if (test_is_cuda () && model_is_held (world->model, world->stream_id[s]))
+  if (test_is_cuda () && model_is_held (place->model, place->stream_id[s]))
     return;
-  gpu_stream_unref (world->stream[s]);
-  if (world->stream_scope[s] >= 0)
-    model_end_scope (world->model, (unsigned)world->stream_scope[s]);
-  start_stream (world, s, op->b % 2);
+  gpu_stream_unref (place->stream[s]);
+  if (place->stream_scope[s] >= 0)
+    model_end_scope (place->model, (unsigned)place->stream_scope[s]);
+  start_stream (place, s, op->b % 2);
 }
 
 static bool
 step (World *world, const Op *op)
 {
+  Place *place = &world->place[op->device % n_devices];
   bool ok = true;
 
   switch ((OpCode)op->code) {
   case OP_ACQUIRE:
-    ok = do_acquire (world, op);
+    ok = do_acquire (world, place, op);
     break;
   case OP_RELEASE:
-    do_release (world, op);
+    do_release (world, place, op);
     break;
   case OP_READ:
-    do_access (world, op, false);
+    do_access (world, place, op, false);
     break;
   case OP_WRITE:
-    do_access (world, op, true);
+    do_access (world, place, op, true);
     break;
   case OP_WAIT:
-    rig_wait_stream (world->stream[op->a % N_STREAMS], world->stream[op->b % N_STREAMS]);
-    model_wait_stream (world->model, world->stream_id[op->a % N_STREAMS], world->stream_id[op->b % N_STREAMS]);
+    rig_wait_stream (place->stream[op->a % N_STREAMS], place->stream[op->b % N_STREAMS]);
+    model_wait_stream (place->model, place->stream_id[op->a % N_STREAMS], place->stream_id[op->b % N_STREAMS]);
     break;
   case OP_CLOSE:
-    do_close (world, op->a % N_STREAMS);
+    do_close (world, place, op->a % N_STREAMS);
     break;
   case OP_OPEN:
-    do_open (world, op->a % N_STREAMS);
+    do_open (world, place, op->a % N_STREAMS);
     break;
   case OP_SYNC:
-    do_sync (world, op->a % N_STREAMS);
+    do_sync (place, op->a % N_STREAMS);
     break;
   case OP_RUN:
-    do_run (world, op);
+    do_run (world, place, op);
     break;
   case OP_LIMIT:
-    do_limit (world, op);
+    do_limit (place, op);
     break;
   case OP_RATIO:
-    world->model->ratio = 1 + op->a % 8;
-    gpu_cache_set_fit_ratio (world->device, world->model->ratio);
+    place->model->ratio = 1 + op->a % 8;
+    gpu_cache_set_fit_ratio (place->device, place->model->ratio);
     break;
   case OP_CLEAR:
-    do_clear (world, op);
+    do_clear (world, place, op);
     break;
   case OP_THREAD_END:
-    do_thread_end (world, op->a % N_THREADS);
+    do_thread_end (world, place, op->a % N_THREADS);
     break;
   case OP_STREAM_END:
-    do_stream_end (world, op);
+    do_stream_end (world, place, op);
+    break;
+  case OP_CROSS:
+    do_cross (world, place, op);
     break;
   }
-  return ok && query (world);
+  if (!ok)
+    world->why = place->model->why;
+  for (unsigned i = 0; i < n_devices && ok; i++) {
+    ok = query (&world->place[i]);
+    if (!ok)
+      world->why = world->place[i].model->why;
+  }
+  return ok;
 }
 
 static void
 print_op (const Op *op, unsigned i)
 {
-  g_printerr ("  %3u {%s, %u, %u, %u}\n", i, op_info[op->code].name, op->a, op->b, op->c);
+  g_printerr ("  %3u {%s, %u, %u, %u} on %u\n", i, op_info[op->code].name, op->a, op->b, op->c, op->device % n_devices);
 }
 
 static void
@@ -405,7 +458,8 @@ make_program (uint32_t seed, Op *program)
   unsigned weights = 0;
   uint32_t state = seed * 2654435761u + 1;
 
-  for (unsigned i = 0; i < G_N_ELEMENTS (op_info); i++)
+  unsigned n_codes = n_devices > 1 ? G_N_ELEMENTS (op_info) : OP_CROSS;
+  for (unsigned i = 0; i < n_codes; i++)
     weights += op_info[i].weight;
   for (unsigned i = 0; i < PROGRAM_STEPS; i++) {
     unsigned pick = test_random (&state) % weights;
@@ -416,22 +470,77 @@ make_program (uint32_t seed, Op *program)
     program[i].a = (uint8_t)(test_random (&state) >> 8);
     program[i].b = (uint8_t)(test_random (&state) >> 8);
     program[i].c = (uint8_t)(test_random (&state) >> 8);
+    program[i].device = n_devices > 1 ? (uint8_t)(test_random (&state) >> 8) : 0;
   }
+}
+
+/* The driver may wait when one GPU is first to read another's memory: not while a program's gates hold streams. */
+static void
+open_way (GpuDevice *from, GpuDevice *to)
+{
+  GpuStream *stream = gpu_stream_new (to, false, NULL), *other = gpu_stream_new (from, false, NULL);
+  GpuImage *src = test_image_new (from, &shapes[0], other), *dst = test_image_new (to, &shapes[0], stream);
+
+  rig_copy (stream, src, dst);
+  rig_sync (stream);
+  gpu_image_unref (src);
+  gpu_image_unref (dst);
+  gpu_stream_unref (stream);
+  gpu_stream_unref (other);
 }
 
 /* A GPU takes too long to open for each program to have one of its own: it gets one that is empty. */
 static GpuDevice *
-take_device (void)
+take_device (unsigned i)
 {
-  static GpuDevice *gpu;
+  static GpuDevice *gpu[MAX_DEVICES];
 
   if (!test_is_cuda ())
-    return test_device_new ();
-  if (!gpu)
-    gpu = test_device_new ();
-  g_assert_true (gpu_cache_clear (gpu, GPU_CACHE_ALL, NULL));
-  gpu_cache_set_fit_ratio (gpu, 4);
-  return gpu_device_ref (gpu);
+    return test_device_new_full (i, 0);
+  for (unsigned k = 0; k < n_devices; k++) {
+    if (gpu[k])
+      continue;
+    gpu[k] = test_device_new_full (k, 0);
+    for (unsigned other = 0; other < k; other++) {
+      open_way (gpu[k], gpu[other]);
+      open_way (gpu[other], gpu[k]);
+    }
+  }
+  g_assert_true (gpu_cache_clear (gpu[i], GPU_CACHE_ALL, NULL));
+  gpu_cache_set_fit_ratio (gpu[i], 4);
+  return gpu_device_ref (gpu[i]);
+}
+
+static void
+open_place (World *world, unsigned number)
+{
+  Place *place = &world->place[number];
+  uint64_t limits[GPU_N_ACCOUNTS];
+
+  place->device = take_device (number);
+  for (unsigned i = 0; i < GPU_N_ACCOUNTS; i++) {
+    limits[i] = (number + 1) * 24 * 1024;
+    g_assert_true (gpu_cache_set_limit (place->device, (GpuAccount)i, (int64_t)limits[i], NULL));
+  }
+  place->model = model_new (&world->time, limits);
+  for (unsigned i = 0; i < GPU_N_ACCOUNTS; i++)
+    gpu_cache_get_stats (place->device, (GpuAccount)i, GPU_CACHE_ALL, &place->model->stats[i]);
+  for (unsigned i = 0; i < N_THREADS; i++)
+    place->thread_scope[i] = model_add_scope (place->model);
+  for (unsigned i = 0; i < N_STREAMS; i++)
+    start_stream (place, i, i == N_STREAMS - 1);
+}
+
+static void
+leave_place (World *world, Place *place)
+{
+  for (unsigned i = 0; i < place->n_held; i++)
+    gpu_image_unref (place->held[i].image);
+  for (unsigned i = 0; i < N_STREAMS; i++) {
+    if (place->gate[i])
+      g_ptr_array_add (world->opened, place->gate[i]);
+    gpu_stream_unref (place->stream[i]);
+  }
 }
 
 /* Returns: whether each answer was allowed; prints the first that was not. */
@@ -439,51 +548,37 @@ static bool
 run_program (const Op *program, unsigned n, bool trace)
 {
   World world = {.trace = trace, .opened = g_ptr_array_new_with_free_func ((GDestroyNotify)gpu_gate_free)};
-  uint64_t limits[GPU_N_ACCOUNTS];
   bool ok = true;
 
-  world.device = take_device ();
-  for (unsigned i = 0; i < GPU_N_ACCOUNTS; i++) {
-    limits[i] = 24 * 1024;
-    g_assert_true (gpu_cache_set_limit (world.device, (GpuAccount)i, (int64_t)limits[i], NULL));
-  }
-  world.model = model_new (!test_is_lazy (), limits);
-  for (unsigned i = 0; i < GPU_N_ACCOUNTS; i++)
-    gpu_cache_get_stats (world.device, (GpuAccount)i, GPU_CACHE_ALL, &world.model->stats[i]);
-  for (unsigned i = 0; i < N_THREADS; i++) {
-    world.thread_scope[i] = model_add_scope (world.model);
-    if (i > 0)
-      world.thread[i] = rig_thread_new ();
-  }
-  for (unsigned i = 0; i < N_STREAMS; i++)
-    start_stream (&world, i, i == N_STREAMS - 1);
+  world.time.eager = !test_is_lazy ();
+  for (unsigned i = 1; i < N_THREADS; i++)
+    world.thread[i] = rig_thread_new ();
+  for (unsigned i = 0; i < n_devices; i++)
+    open_place (&world, i);
 
   for (unsigned i = 0; i < n && ok; i++) {
     if (trace)
       print_op (&program[i], i);
     ok = step (&world, &program[i]);
     if (!ok)
-      g_printerr ("after step %u (%s): %s\n", i, op_info[program[i].code].name, world.model->why);
+      g_printerr ("after step %u (%s): %s\n", i, op_info[program[i].code].name, world.why);
   }
-  if (!ok && trace) {
-    g_autofree char *table = gpu_cache_dump (world.device);
+  for (unsigned i = 0; i < n_devices && !ok && trace; i++) {
+    g_autofree char *table = gpu_cache_dump (world.place[i].device);
     g_printerr ("%s\n", table);
   }
 
-  for (unsigned i = 0; i < world.n_held; i++)
-    gpu_image_unref (world.held[i].image);
-  for (unsigned i = 0; i < N_STREAMS; i++) {
-    if (world.gate[i])
-      g_ptr_array_add (world.opened, world.gate[i]);
-    gpu_stream_unref (world.stream[i]);
-  }
+  for (unsigned i = 0; i < n_devices; i++)
+    leave_place (&world, &world.place[i]);
   for (unsigned i = 0; i < world.opened->len; i++)
     gpu_gate_open (g_ptr_array_index (world.opened, i));
   g_ptr_array_unref (world.opened);
   for (unsigned i = 1; i < N_THREADS; i++)
     rig_thread_end (world.thread[i]);
-  gpu_device_unref (world.device);
-  model_free (world.model);
+  for (unsigned i = 0; i < n_devices; i++) {
+    gpu_device_unref (world.place[i].device);
+    model_free (world.place[i].model);
+  }
   return ok;
 }
 
@@ -534,7 +629,7 @@ report (uint32_t seed)
   if (test_is_cuda ())
     g_error ("the program of seed %u failed; run it with GPUCACHE_MODEL_SEED=%u", seed, seed);
   unsigned n = shrink (program, PROGRAM_STEPS);
-  g_printerr ("The program of seed %u fails; shrunk to %u steps:\n", seed, n);
+  g_printerr ("The program of seed %u for %u devices fails; shrunk to %u steps:\n", seed, n_devices, n);
   run_apart (program, n, false);
   g_error ("the program of seed %u fails after %u steps", seed, n);
 }
@@ -581,14 +676,17 @@ run_seeds (uint32_t first, uint32_t n)
     report (seed);
 }
 
+/* With several devices a query looks at each of them, and there is more that may happen in a step. */
 static void
-test_programs (void)
+test_programs (gconstpointer data)
 {
   const char *steps_text = g_getenv ("GPUCACHE_MODEL_STEPS");
   const char *seed_text = g_getenv ("GPUCACHE_MODEL_SEED");
   uint64_t steps = steps_text ? g_ascii_strtoull (steps_text, NULL, 10) : test_is_lazy () ? LAZY_STEPS : EAGER_STEPS;
 
   make_shapes ();
+  n_devices = GPOINTER_TO_UINT (data);
+  steps /= n_devices > 1 ? 4 : 1;
   if (seed_text) {
     uint32_t seed = (uint32_t)g_ascii_strtoull (seed_text, NULL, 10);
     run_seeds (seed, 1);
@@ -602,6 +700,8 @@ int
 main (int argc, char **argv)
 {
   test_init (&argc, &argv);
-  g_test_add_func ("/model/programs", test_programs);
+  g_test_add_data_func ("/model/programs", GUINT_TO_POINTER (1), test_programs);
+  g_test_add_data_func ("/model/two-devices", GUINT_TO_POINTER (2), test_programs);
+  g_test_add_data_func ("/model/three-devices", GUINT_TO_POINTER (3), test_programs);
   return g_test_run ();
 }

@@ -343,6 +343,7 @@ test_wrapped_source (Peers *peers, const void *data)
     g_assert_cmpuint (rig_counter_get (&released), ==, 0);
     gpu_gate_open (gate);
     rig_run (b);
+    rig_run (a); /* whose stream waits for the other one's, and calls */
     rig_counter_wait (&released, 1);
     rig_expect_bytes (b, dst, 0x11);
     gpu_gate_free (gate);

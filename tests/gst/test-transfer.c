@@ -417,6 +417,48 @@ GST_START_TEST (download_waits_for_nothing_and_a_map_for_its_copy_alone)
 }
 GST_END_TEST
 
+/* What is done with a frame does not hold up the copies of those behind it. */
+GST_START_TEST (upload_goes_on_beside_the_work_on_its_frames)
+{
+  GpuDevice *device = test_device_new ();
+  GstHarness *h = harness_new_on ("gpuupload", device);
+  GstBuffer *out[4];
+  GstVideoInfo info;
+  GpuStream *work;
+  GpuGate *gate;
+
+  info_init (&info, "RGB", 33, 17);
+  gst_harness_set_src_caps (h, frame_caps ("RGB", 33, 17, FALSE));
+  for (guint i = 0; i < G_N_ELEMENTS (out); i++)
+    out[i] = push_and_pull (h, frame_new (&info, i));
+  work = gpu_stream_ref (gst_gpu_memory_get_stream (gst_buffer_peek_memory (out[0], 0)));
+  for (guint i = 0; i < G_N_ELEMENTS (out); i++) {
+    fail_unless (gst_gpu_memory_get_stream (gst_buffer_peek_memory (out[i], 0)) == work);
+    fail_unless (
+        gpu_image_wait (gst_gpu_memory_get_image (gst_buffer_peek_memory (out[i], 0)), GPU_ACCESS_WRITE, NULL));
+  }
+
+  gate = gpu_gate_new (device, NULL);
+  fail_unless (gpu_gate_hold (gate, work, NULL));
+  fail_unless (gpu_image_fill (work, gst_gpu_memory_get_image (gst_buffer_peek_memory (out[0], 0)), 1, NULL));
+  for (guint i = 1; i < G_N_ELEMENTS (out); i++) {
+    gst_buffer_unref (out[i]);
+    out[i] = push_and_pull (h, frame_new (&info, i));
+    fail_unless (gpu_image_wait (gst_gpu_memory_get_image (gst_buffer_peek_memory (out[i], 0)), GPU_ACCESS_READ, NULL));
+  }
+  gpu_gate_open (gate);
+  for (guint i = 1; i < G_N_ELEMENTS (out); i++) {
+    assert_frame (out[i], &info, i, "copied beside work");
+    gst_buffer_unref (out[i]);
+  }
+  gst_buffer_unref (out[0]);
+  gst_harness_teardown (h);
+  gpu_gate_free (gate);
+  gpu_stream_unref (work);
+  gpu_device_unref (device);
+}
+GST_END_TEST
+
 /* Rule 27: on the lazy executor nothing is complete until somebody waits for it. */
 GST_START_TEST (downloads_in_flight_are_bounded)
 {
@@ -758,6 +800,7 @@ transfer_suite (void)
   tcase_add_test (tc, nobody_writes_into_a_frame_that_the_source_holds);
   tcase_add_test (tc, consumer_holds_twenty_frames);
   tcase_add_test (tc, download_waits_for_nothing_and_a_map_for_its_copy_alone);
+  tcase_add_test (tc, upload_goes_on_beside_the_work_on_its_frames);
   tcase_add_test (tc, downloads_in_flight_are_bounded);
   tcase_add_test (tc, flush_caps_and_eos_with_frames_in_flight);
   tcase_add_test (tc, seek_with_frames_in_flight);

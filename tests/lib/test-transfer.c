@@ -9,6 +9,7 @@
 
 #include <gpucache/transfer-priv.h>
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -294,13 +295,16 @@ test_prefetch (Rig *rig, const void *data)
 
 typedef struct {
   GpuCrew *crew;
-  atomic_uint done[64];
+  atomic_uint begun[64], done[64];
 } CrewWork;
 
 static void
 do_one (void *data, unsigned i)
 {
   CrewWork *work = data;
+  atomic_fetch_add (&work->begun[i], 1);
+  for (unsigned k = 0; k < 20; k++)
+    sched_yield ();
   atomic_fetch_add (&work->done[i], 1);
 }
 
@@ -325,8 +329,11 @@ give_jobs (void *data)
     for (unsigned i = 0; i < finished; i++)
       g_assert_cmpuint (atomic_load (&work.done[i]), ==, 1);
     gpu_crew_end (crew, &job);
-    for (unsigned i = 0; i < 64; i++)
+    /* Nobody has a piece of it in hand any more. */
+    for (unsigned i = 0; i < 64; i++) {
       g_assert_cmpuint (atomic_load (&work.done[i]), <=, i < job.n);
+      g_assert_cmpuint (atomic_load (&work.done[i]), ==, atomic_load (&work.begun[i]));
+    }
   }
   return NULL;
 }

@@ -96,18 +96,18 @@ executor_from_environment (void)
 }
 
 static void
-apply_limit_from_environment (GpuDevice *device)
+apply_limit_from_environment (GpuDevice *device, const char *variable, GpuAccount account)
 {
-  const char *text = g_getenv ("GPUCACHE_LIMIT");
+  const char *text = g_getenv (variable);
   g_autoptr (GError) error = NULL;
   int64_t bytes;
 
   if (!text || !*text)
     return;
-  if (gpu_cache_parse_bytes (text, &bytes, &error) && gpu_cache_set_limit (device, GPU_ACCOUNT_DEVICE, bytes, &error))
+  if (gpu_cache_parse_bytes (text, &bytes, &error) && gpu_cache_set_limit (device, account, bytes, &error))
     return;
-  g_warning ("GPUCACHE_LIMIT=%s is not taken: %s; the limit of device %s stays at %" G_GUINT64_FORMAT " bytes", text,
-             error->message, gpu_device_name (device), gpu_cache_get_limit (device, GPU_ACCOUNT_DEVICE));
+  g_warning ("%s=%s is not taken: %s; the limit of device %s stays at %" G_GUINT64_FORMAT " bytes", variable, text,
+             error->message, gpu_device_name (device), gpu_cache_get_limit (device, account));
 }
 
 static GpuDevice *
@@ -168,7 +168,8 @@ open_locked (const char *name, GError **error)
   device = open_new (name, error);
   if (!device)
     return NULL;
-  apply_limit_from_environment (device);
+  apply_limit_from_environment (device, "GPUCACHE_LIMIT", GPU_ACCOUNT_DEVICE);
+  apply_limit_from_environment (device, "GPUCACHE_HOST_LIMIT", GPU_ACCOUNT_HOST);
   if (!registry)
     registry = g_hash_table_new (g_str_hash, g_str_equal);
   /* The registry keeps this reference. */
@@ -234,6 +235,7 @@ gpu_device_open_cuda_context (void *context, GError **error)
 
   GpuDevice *device = gpu_device_cuda_new_for_context (context, error);
   if (device)
-    apply_limit_from_environment (device);
+    apply_limit_from_environment (device, "GPUCACHE_LIMIT", GPU_ACCOUNT_DEVICE);
+  apply_limit_from_environment (device, "GPUCACHE_HOST_LIMIT", GPU_ACCOUNT_HOST);
   return device;
 }

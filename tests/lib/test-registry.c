@@ -140,6 +140,14 @@ test_limit (void)
   g_assert_cmpuint (gpu_cache_get_limit (device, GPU_ACCOUNT_DEVICE), ==, 3 << 20);
   gpu_device_unref (device);
   g_unsetenv ("GPUCACHE_LIMIT");
+
+  /* Pinned memory has its own. */
+  g_setenv ("GPUCACHE_HOST_LIMIT", "5MiB", true);
+  device = open_device ("cpu:13");
+  g_assert_cmpuint (gpu_cache_get_limit (device, GPU_ACCOUNT_HOST), ==, 5 << 20);
+  g_assert_cmpuint (gpu_cache_get_limit (device, GPU_ACCOUNT_DEVICE), !=, 5 << 20);
+  gpu_device_unref (device);
+  g_unsetenv ("GPUCACHE_HOST_LIMIT");
 }
 
 static void
@@ -300,6 +308,7 @@ main (int argc, char **argv)
 {
   g_unsetenv ("GPUCACHE_DEVICE");
   g_unsetenv ("GPUCACHE_LIMIT");
+  g_unsetenv ("GPUCACHE_HOST_LIMIT");
   g_unsetenv ("GPUCACHE_CPU_EXECUTOR");
   test_init (&argc, &argv);
   g_test_add_func ("/registry/same-name", test_same_name);

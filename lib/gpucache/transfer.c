@@ -14,11 +14,11 @@
 
 /* What one thread copies at a time, and what the device is given at once: of less than about a mebibyte its copies have
  * gaps between them. */
-#define SLICE_BYTES ((size_t)256 << 10)
-#define SLICES_A_COPY 4
+#define SLICE_BYTES ((size_t)128 << 10)
+#define SLICES_A_COPY 8
 
-/* More than that adds little: the memory, not the processor, is what they wait for. */
-#define MAX_HELPERS 7
+/* On a machine whose bus takes 54 GB/s one thread copied 5.4 GB/s and eight of them 52 GB/s. */
+#define MAX_HELPERS 11
 
 /* Beyond those that the crew and its caller keep busy: where there are fewer processors, nobody keeps one waiting. */
 #define SPARE_PROCESSORS 4
@@ -180,15 +180,16 @@ gpu_image_stage_in (GpuStream *stream, GpuImage *image, const void *host, const 
   return ok;
 }
 
-/* Helps with the job until the device has moved the slices before @point. */
+/* Until the device has moved the slices before @point. Somebody who copies a slice meanwhile would be late for the next
+ * ones, so the caller does only if there is nobody else to. */
 static bool
-wait_for_slices (GpuCrew *crew, GpuCrewJob *job, const GpuPoint *point, GError **error)
+wait_for_slices (GpuCrew *crew, GpuCrewJob *job, const GpuPoint *point, bool helps, GError **error)
 {
   for (int64_t end = g_get_monotonic_time () + ASK_US; g_get_monotonic_time () < end;) {
     GpuStatus status = gpu_point_query (point, error);
     if (status != GPU_STATUS_PENDING)
       return status == GPU_STATUS_COMPLETE;
-    if (!gpu_crew_help (crew, job))
+    if (!helps || !gpu_crew_help (crew, job))
       sched_yield ();
   }
   return gpu_point_wait (point, error);
@@ -214,10 +215,11 @@ gpu_image_stage_out (GpuStream *stream, GpuImage *image, void *host, const GpuIm
          gpu_point_mark (&points[i], stream, error);
   /* One wait of the host's, however many questions it takes. */
   uint64_t waits = atomic_load (&device->host_waits);
+  bool alone = true;
   for (unsigned i = 0; ok && i < n_moves; i++) {
-    ok = wait_for_slices (crew, &job, &points[i], error);
+    ok = wait_for_slices (crew, &job, &points[i], alone, error);
     if (ok)
-      gpu_crew_allow (crew, &job, MIN ((i + 1) * SLICES_A_COPY, n));
+      alone = !gpu_crew_allow (crew, &job, MIN ((i + 1) * SLICES_A_COPY, n));
   }
   if (atomic_load (&device->host_waits) == waits)
     atomic_fetch_add_explicit (&device->host_waits, 1, memory_order_relaxed);

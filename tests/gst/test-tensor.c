@@ -163,7 +163,8 @@ GST_START_TEST (a_pool_lays_tensors_out_without_padding)
 }
 GST_END_TEST
 
-/* The memory of one tensor serves the next one, in steady state without a new one. */
+/* The memory of one tensor serves the next one, in steady state without a new one: how many there are at a time depends
+ * on who is faster, copies or kernels, but no element has more than eight frames in flight. */
 GST_START_TEST (tensors_come_from_the_cache)
 {
   GstHarness *h =
@@ -175,12 +176,13 @@ GST_START_TEST (tensors_come_from_the_cache)
 
   info_init (&info, "RGB", 64, 48);
   gst_harness_set_src_caps (h, frame_caps ("RGB", 64, 48, FALSE));
-  for (int i = 0; i < 20; i++) {
+  for (int i = 0; i < 200; i++) {
     gst_buffer_unref (push_and_pull (h, frame_new (&info, 1)));
-    if (i == 9)
+    if (i == 0)
       misses = cache_stat (normalize, "misses");
   }
-  fail_unless_equals_uint64 (cache_stat (normalize, "misses"), misses);
+  misses = cache_stat (normalize, "misses") - misses;
+  fail_unless (misses <= 4 * 8, "%" G_GUINT64_FORMAT " misses", misses);
   gst_harness_teardown (h);
 }
 GST_END_TEST

@@ -13,7 +13,7 @@
 #define MANY_EVENTS 8
 
 /* So many submissions ask for the oldest event once. */
-#define ASK_EVERY 4
+#define ASK_EVERY 16
 
 struct GpuStream {
   _Alignas(GPU_CACHE_LINES) atomic_uint refs;

@@ -554,6 +554,49 @@ test_throttle_events (Rig *rig, const void *data)
     gpu_throttle_free (element[i].throttle);
 }
 
+/* Rule 11: later submissions find out what is complete, and ask for it seldom. */
+static void
+test_submissions_ask (Rig *rig, const void *data)
+{
+  enum { MANY = 64 };
+  GpuPoint point[2] = {{0}};
+  GError *error = NULL;
+
+  for (unsigned i = 0; i < G_N_ELEMENTS (point); i++) {
+    submit (rig->stream[0]);
+    g_assert_true (gpu_point_mark (&point[i], rig->stream[0], &error));
+  }
+  g_assert_true (gpu_device_synchronize (rig->device, &error));
+  g_assert_false (gpu_point_observed (&point[0]));
+  uint64_t before = gpu_device_calls (rig->device, GPU_CALL_EVENT_QUERY);
+  for (unsigned i = 0; i < MANY; i++)
+    submit (rig->stream[0]);
+  g_assert_true (gpu_point_observed (&point[0]));
+  g_assert_cmpuint (gpu_device_calls (rig->device, GPU_CALL_EVENT_QUERY) - before, <=, MANY / 4);
+  for (unsigned i = 0; i < G_N_ELEMENTS (point); i++)
+    gpu_point_clear (&point[i]);
+}
+
+/* Where the device keeps up, one question answers for several frames. */
+static void
+test_throttle_questions (Rig *rig, const void *data)
+{
+  enum { DEPTH = 8 };
+  GpuThrottle *throttle = gpu_throttle_new (DEPTH);
+  GError *error = NULL;
+
+  for (unsigned frame = 0; frame < DEPTH; frame++)
+    one_frame (throttle, rig->stream[0]);
+  g_assert_true (
+      gpu_device_synchronize (rig->device, &error)); /* after which nobody has been told of the stream's end */
+  uint64_t before = gpu_device_calls (rig->device, GPU_CALL_EVENT_QUERY);
+  for (unsigned frame = 0; frame < DEPTH / 2; frame++)
+    one_frame (throttle, rig->stream[0]);
+  g_assert_cmpuint (gpu_device_calls (rig->device, GPU_CALL_EVENT_QUERY) - before, ==, 1);
+  g_assert_cmpuint (rig_stats (rig).throttle_waits, ==, 0);
+  gpu_throttle_free (throttle);
+}
+
 /* Rule 27: a depth that is changed in use counts from the next frame on: the latest frames stay in flight. */
 static void
 test_throttle_new_depth (Rig *rig, const void *data)
@@ -627,7 +670,9 @@ main (int argc, char **argv)
   g_test_add_data_func ("/stream/rule-24/host-wait", GUINT_TO_POINTER (GPU_CALL_EVENT_WAIT), test_fail_closed);
   RIG_TEST ("/stream/rule-27/throttle", test_throttle);
   RIG_TEST ("/stream/rule-27/new-depth", test_throttle_new_depth);
+  RIG_TEST ("/stream/rule-11/submissions", test_submissions_ask);
   RIG_TEST ("/stream/rule-27/events", test_throttle_events);
+  RIG_TEST ("/stream/rule-27/questions", test_throttle_questions);
   RIG_TEST ("/stream/rule-27/outlives-streams", test_throttle_outlives_streams);
   return g_test_run ();
 }

@@ -162,18 +162,23 @@ bench_section (const char *title)
   printf ("\n%-79s  ratio  goal\n", title);
 }
 
+/* @own_reference: what the ratio is to, or 0 for the section's. */
 static void
-add_row (const char *name, double value, double low, double high, const char *unit, BenchGoal goal, double goal_ratio)
+add_row (const char *name, double value, double low, double high, const char *unit, double own_reference,
+         BenchGoal goal, double goal_ratio)
 {
   if (reference == 0)
     reference = value;
-  double ratio = reference == 0 ? 0 : value / reference;
+  double base = own_reference > 0 ? own_reference : reference;
+  double ratio = base == 0 ? 0 : value / base;
   bool met = goal == BENCH_AT_MOST ? ratio <= goal_ratio : ratio >= goal_ratio;
   const char *relation = goal == BENCH_AT_MOST ? "at most" : "at least";
 
   printf ("  %-58s %12.*f %-6s %8.3g", name, value == (double)(int64_t)value ? 0 : 2, value, unit, ratio);
   if (goal != BENCH_NO_GOAL)
     printf ("  %s %g: %s", relation, goal_ratio, met ? "met" : "NOT met");
+  if (own_reference > 0)
+    printf (goal == BENCH_NO_GOAL ? "  of %.2f" : " (of %.2f)", own_reference);
   putchar ('\n');
   fflush (stdout);
 
@@ -186,6 +191,8 @@ add_row (const char *name, double value, double low, double high, const char *un
   fputs (", ", json);
   put_member ("unit", unit);
   fprintf (json, ", \"value\": %.9g, \"low\": %.9g, \"high\": %.9g, \"ratio\": %.9g", value, low, high, ratio);
+  if (own_reference > 0)
+    fprintf (json, ", \"reference\": %.9g", own_reference);
   if (goal != BENCH_NO_GOAL)
     fprintf (json, ", \"goal\": \"%s %g\", \"met\": %s", relation, goal_ratio, met ? "true" : "false");
   fputs ("}\n", json);
@@ -194,7 +201,14 @@ add_row (const char *name, double value, double low, double high, const char *un
 void
 bench_row (const char *name, double value, const char *unit, BenchGoal goal, double goal_ratio)
 {
-  add_row (name, value, value, value, unit, goal, goal_ratio);
+  add_row (name, value, value, value, unit, 0, goal, goal_ratio);
+}
+
+void
+bench_row_against (const char *name, double value, const char *unit, double own_reference, BenchGoal goal,
+                   double goal_ratio)
+{
+  add_row (name, value, value, value, unit, own_reference, goal, goal_ratio);
 }
 
 /* Warms @one up. Returns: how many operations fill a round. */
@@ -224,7 +238,7 @@ bench_compare (const char *title, BenchQuantity quantity, const BenchCase *cases
     }
   for (unsigned i = 0; i < n_cases; i++) {
     double *own = &figures[i * ROUNDS], median = bench_median (own, ROUNDS);
-    add_row (cases[i].name, median, own[0], own[ROUNDS - 1], quantity == BENCH_TIME ? "ns" : "M/s", cases[i].goal,
+    add_row (cases[i].name, median, own[0], own[ROUNDS - 1], quantity == BENCH_TIME ? "ns" : "M/s", 0, cases[i].goal,
              cases[i].goal_ratio);
   }
 }

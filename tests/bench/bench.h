@@ -71,6 +71,9 @@ void bench_compare (const char *title, BenchQuantity quantity, const BenchCase *
  * that is not zero. */
 void bench_section (const char *title);
 void bench_row (const char *name, double value, const char *unit, BenchGoal goal, double goal_ratio);
+/** The same with a reference of the row's own. */
+void bench_row_against (const char *name, double value, const char *unit, double own_reference, BenchGoal goal,
+                        double goal_ratio);
 
 /** Sorts @values. Returns: the median. */
 double bench_median (double *values, unsigned n);

@@ -39,6 +39,36 @@ gpu_load_word (const uint8_t *p, const uint8_t *low, const uint8_t *high)
   return value;
 }
 
+/** The first @n bytes at @p, at most 16; what comes after them is of no use. For where speed does not matter: it is a
+ * loop, so that it takes few instructions and registers from what is beside it. */
+static __device__ __forceinline__ GpuChunk
+gpu_load_bytes (const uint8_t *p, unsigned n)
+{
+  GpuChunk chunk = {};
+
+#pragma unroll 1
+  for (unsigned i = n; i-- > 0;) {
+#pragma unroll
+    for (unsigned k = 3; k > 0; k--)
+      chunk.word[k] = __funnelshift_l (chunk.word[k - 1], chunk.word[k], 8);
+    chunk.word[0] = chunk.word[0] << 8 | p[i];
+  }
+  return chunk;
+}
+
+static __device__ __forceinline__ void
+gpu_store_bytes (uint8_t *p, GpuChunk chunk, unsigned n)
+{
+#pragma unroll 1
+  for (unsigned i = 0; i < n; i++) {
+    p[i] = (uint8_t)chunk.word[0];
+#pragma unroll
+    for (unsigned k = 0; k < 3; k++)
+      chunk.word[k] = __funnelshift_r (chunk.word[k], chunk.word[k + 1], 8);
+    chunk.word[3] >>= 8;
+  }
+}
+
 /** The 16 bytes at @p, which has any alignment; all of them lie between @low and @high. */
 static __device__ __forceinline__ GpuChunk
 gpu_load_chunk (const uint8_t *p, const uint8_t *low, const uint8_t *high)
@@ -71,11 +101,14 @@ gpu_load_chunk (const uint8_t *p, const uint8_t *low, const uint8_t *high)
     return chunk;
   }
 
-#pragma unroll
-  for (unsigned i = 0; i < 4; i++)
-    chunk.word[i] =
-        p[4 * i] | (uint32_t)p[4 * i + 1] << 8 | (uint32_t)p[4 * i + 2] << 16 | (uint32_t)p[4 * i + 3] << 24;
-  return chunk;
+  return gpu_load_bytes (p, 16);
+}
+
+/** The same of a row that ends at @high, which may be before the 16 bytes end. */
+static __device__ __forceinline__ GpuChunk
+gpu_load_part (const uint8_t *p, const uint8_t *low, const uint8_t *high)
+{
+  return p + 16 <= high ? gpu_load_chunk (p, low, high) : gpu_load_bytes (p, (unsigned)(high - p));
 }
 
 /** @p is a multiple of 16. */
@@ -83,4 +116,14 @@ static __device__ __forceinline__ void
 gpu_store_chunk (uint8_t *p, const GpuChunk &chunk)
 {
   *(uint4 *)p = make_uint4 (chunk.word[0], chunk.word[1], chunk.word[2], chunk.word[3]);
+}
+
+/** The first @n bytes of @chunk, or all of them, to @p, a multiple of 16. */
+static __device__ __forceinline__ void
+gpu_store_part (uint8_t *p, const GpuChunk &chunk, int n)
+{
+  if (n >= 16)
+    gpu_store_chunk (p, chunk);
+  else
+    gpu_store_bytes (p, chunk, (unsigned)n);
 }

@@ -9,6 +9,9 @@
 #define GPU_FLIP_BLOCK_X 32
 #define GPU_FLIP_BLOCK_Y 8
 
+/** Rows that a thread flips at a time, where they stay rows. */
+#define GPU_FLIP_ROWS 2
+
 /**
  * GpuFlipPlane:
  * @src: the sample that becomes the first one of @dst
@@ -34,12 +37,8 @@ typedef struct {
   GpuPixelRows rows; /* of pixels, or of tiles where the picture is transposed */
 } GpuFlipArgs;
 
-/** The edge of a tile in pixels, for pixels of @bytes: its rows have 64 to 128 bytes. */
-GPU_PIXEL_FUNC uint32_t
-gpu_flip_tile (uint32_t bytes)
-{
-  return bytes > 2 ? 32 : 64;
-}
+/** The edge of a tile in pixels. */
+#define GPU_FLIP_TILE 64
 
 /** The source's pixel for the one at @x, @y of the destination. */
 GPU_PIXEL_FUNC const uint8_t *

@@ -114,6 +114,20 @@ static const GpuKernel tiles_kernel = {
     .run = run_tiles,
 };
 
+static const GpuKernel any_rows_kernel = {
+    .name = "gpu_flip_any_rows",
+    .args_size = sizeof (GpuFlipArgs),
+    .block = {GPU_FLIP_BLOCK_X, GPU_FLIP_BLOCK_Y, 1},
+    .run = run_rows,
+};
+
+static const GpuKernel any_tiles_kernel = {
+    .name = "gpu_flip_any_tiles",
+    .args_size = sizeof (GpuFlipArgs),
+    .block = {GPU_FLIP_BLOCK_X, GPU_FLIP_BLOCK_Y, 1},
+    .run = run_tiles,
+};
+
 static GpuFlipPlane
 flip_plane (GpuImage *src, GpuImage *dst, unsigned plane, GpuOrientation orientation)
 {
@@ -147,6 +161,21 @@ flip_plane (GpuImage *src, GpuImage *dst, unsigned plane, GpuOrientation orienta
   };
 }
 
+/* Whether 16 bytes of the destination, and, where rows stay rows, the 16 of the source that they come from, lie at
+ * multiples of 16, and rows are of a size that 32 bits are enough for. */
+static bool
+is_in_lines (const GpuFlipPlane *plane, bool transposed)
+{
+  const size_t row_bytes = (size_t)plane->width * plane->bytes;
+  uintptr_t misaligned = (uintptr_t)plane->dst | plane->dst_stride;
+
+  if (!transposed) {
+    misaligned |= (uintptr_t)plane->step_y;
+    misaligned |= plane->step_x > 0 ? (uintptr_t)plane->src : ((uintptr_t)plane->src + plane->bytes) | row_bytes;
+  }
+  return !(misaligned & 15) && row_bytes <= INT32_MAX;
+}
+
 /* Threads in x that a row needs: one for each 16-byte line of the destination that it touches. */
 static uint32_t
 row_threads (const GpuFlipPlane *plane)
@@ -177,23 +206,28 @@ gpu_flip (GpuStream *stream, GpuImage *src, GpuImage *dst, GpuOrientation orient
       !gpu_op_check_apart (name, src, dst, error))
     return false;
 
+  bool in_lines = true;
   for (unsigned i = 0; i < gpu_format_info (spec->format)->n_planes; i++) {
-    GpuFlipPlane *plane = &args.plane[i];
+    args.plane[i] = flip_plane (src, dst, i, orientation);
+    in_lines = in_lines && is_in_lines (&args.plane[i], transposed);
+  }
+  const unsigned block_rows = in_lines ? GPU_FLIP_ROWS * GPU_FLIP_BLOCK_Y : GPU_FLIP_BLOCK_Y;
+  for (unsigned i = 0; i < gpu_format_info (spec->format)->n_planes; i++) {
+    const GpuFlipPlane *plane = &args.plane[i];
 
-    *plane = flip_plane (src, dst, i, orientation);
     if (transposed) {
-      uint32_t tile = gpu_flip_tile (plane->bytes);
-
-      extent.x = MAX (extent.x, (plane->width - 1) / tile * GPU_FLIP_BLOCK_X + GPU_FLIP_BLOCK_X);
-      gpu_op_add_rows (&args.rows, i, (plane->height - 1) / tile + 1, 1);
+      extent.x = MAX (extent.x, (plane->width - 1) / GPU_FLIP_TILE * GPU_FLIP_BLOCK_X + GPU_FLIP_BLOCK_X);
+      gpu_op_add_rows (&args.rows, i, (plane->height - 1) / GPU_FLIP_TILE + 1, 1);
     } else {
       extent.x = MAX (extent.x, row_threads (plane));
-      gpu_op_add_rows (&args.rows, i, plane->height, GPU_FLIP_BLOCK_Y);
+      gpu_op_add_rows (&args.rows, i, plane->height, block_rows);
     }
   }
   if (transposed)
     extent.y = gpu_op_extent_y (&args.rows, 1) * GPU_FLIP_BLOCK_Y;
   else
-    extent.y = gpu_op_extent_y (&args.rows, GPU_FLIP_BLOCK_Y);
-  return gpu_images_launch (stream, src, dst, transposed ? &tiles_kernel : &rows_kernel, &args, extent, error);
+    extent.y = gpu_op_extent_y (&args.rows, block_rows) / (block_rows / GPU_FLIP_BLOCK_Y);
+  const GpuKernel *kernel =
+      transposed ? (in_lines ? &tiles_kernel : &any_tiles_kernel) : (in_lines ? &rows_kernel : &any_rows_kernel);
+  return gpu_images_launch (stream, src, dst, kernel, &args, extent, error);
 }

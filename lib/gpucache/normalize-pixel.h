@@ -10,6 +10,9 @@
 #define GPU_NORMALIZE_BLOCK_X 32
 #define GPU_NORMALIZE_BLOCK_Y 8
 
+/** Rows that a thread takes at a time, to a picture. */
+#define GPU_NORMALIZE_ROWS 2
+
 /** (in - base) * factor + shift. A padding byte has the factor 0 and the shift 255. */
 typedef struct {
   float base;
@@ -34,13 +37,20 @@ typedef struct {
   GpuPixelRows rows;
 } GpuNormalizeArgs;
 
+/** Not rounded yet. */
+GPU_PIXEL_FUNC float
+gpu_normalize_value (GpuNormalizeChannel channel, float value)
+{
+  float centred = value - channel.base;
+  float scaled = centred * channel.factor;
+
+  return scaled + channel.shift;
+}
+
 GPU_PIXEL_FUNC uint8_t
 gpu_normalize_sample (GpuNormalizeChannel channel, uint8_t value)
 {
-  float centred = (float)value - channel.base;
-  float scaled = centred * channel.factor;
-
-  return gpu_round_to_byte (scaled + channel.shift);
+  return gpu_round_to_byte (gpu_normalize_value (channel, (float)value));
 }
 
 typedef struct {

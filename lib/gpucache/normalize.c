@@ -52,8 +52,15 @@ run (const void *data, GpuExtent extent)
   }
 }
 
-static const GpuKernel kernel = {
+static const GpuKernel rows_kernel = {
     .name = "gpu_normalize_rows",
+    .args_size = sizeof (GpuNormalizeArgs),
+    .block = {GPU_NORMALIZE_BLOCK_X, GPU_NORMALIZE_BLOCK_Y, 1},
+    .run = run,
+};
+
+static const GpuKernel any_rows_kernel = {
+    .name = "gpu_normalize_any_rows",
     .args_size = sizeof (GpuNormalizeArgs),
     .block = {GPU_NORMALIZE_BLOCK_X, GPU_NORMALIZE_BLOCK_Y, 1},
     .run = run,
@@ -93,11 +100,20 @@ run_tensor (const void *data, GpuExtent extent)
   }
 }
 
-static const GpuKernel tensor_kernel = {
-    .name = "gpu_normalize_tensor",
-    .args_size = sizeof (GpuNormalizeTensorArgs),
-    .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
-    .run = run_tensor,
+/* By the bytes of an element. */
+static const GpuKernel tensor_kernels[] = {
+    [1] = {.name = "gpu_normalize_tensor_1",
+           .args_size = sizeof (GpuNormalizeTensorArgs),
+           .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+           .run = run_tensor},
+    [2] = {.name = "gpu_normalize_tensor_2",
+           .args_size = sizeof (GpuNormalizeTensorArgs),
+           .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+           .run = run_tensor},
+    [4] = {.name = "gpu_normalize_tensor_4",
+           .args_size = sizeof (GpuNormalizeTensorArgs),
+           .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+           .run = run_tensor},
 };
 
 static bool
@@ -183,6 +199,14 @@ row_threads (const GpuNormalizePlane *plane)
   return (uint32_t)((plane->row_bytes + (aligned ? 15 : 30)) / 16);
 }
 
+/* Whether rows are lines of 16 bytes at multiples of 16, and of a size that 32 bits are enough for. */
+static bool
+is_in_lines (const GpuNormalizePlane *plane)
+{
+  return !(((uintptr_t)plane->src | plane->src_stride | (uintptr_t)plane->dst | plane->dst_stride) & 15) &&
+         plane->row_bytes <= INT32_MAX;
+}
+
 static bool
 normalize_picture (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuNormalize *params, const double *factors,
                    GError **error)
@@ -191,6 +215,7 @@ normalize_picture (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuNor
   const GpuFormatInfo *info = gpu_format_info (from->format);
   GpuExtent extent = {0, 0, 1};
   GpuNormalizeArgs args = {0};
+  bool in_lines = true;
 
   for (unsigned i = 0; i < info->n_planes; i++) {
     GpuNormalizePlane *plane = &args.plane[i];
@@ -204,10 +229,13 @@ normalize_picture (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuNor
     plane->bytes = info->plane[i].pixel_bytes;
     set_plane_channels (plane, params, factors, info, i);
     extent.x = MAX (extent.x, row_threads (plane));
-    gpu_op_add_rows (&args.rows, i, plane->height, GPU_NORMALIZE_BLOCK_Y);
+    in_lines = in_lines && is_in_lines (plane);
   }
-  extent.y = gpu_op_extent_y (&args.rows, GPU_NORMALIZE_BLOCK_Y);
-  return gpu_images_launch (stream, src, dst, &kernel, &args, extent, error);
+  const unsigned rows = in_lines ? GPU_NORMALIZE_ROWS : 1, block = rows * GPU_NORMALIZE_BLOCK_Y;
+  for (unsigned i = 0; i < info->n_planes; i++)
+    gpu_op_add_rows (&args.rows, i, args.plane[i].height, block);
+  extent.y = gpu_op_extent_y (&args.rows, block) / rows;
+  return gpu_images_launch (stream, src, dst, in_lines ? &rows_kernel : &any_rows_kernel, &args, extent, error);
 }
 
 static bool
@@ -261,8 +289,8 @@ normalize_tensor (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuNorm
     args.at[to] = c;
     args.channel[to] = (GpuNormalizeTensorChannel){params->base[c], factors[c], params->shift};
   }
-  return gpu_images_launch (stream, src, dst, &tensor_kernel, &args, gpu_op_quad_extent (spec->width, spec->height),
-                            error);
+  return gpu_images_launch (stream, src, dst, &tensor_kernels[args.dst.size], &args,
+                            gpu_op_quads_extent (spec->width, spec->height), error);
 }
 
 bool

@@ -1,13 +1,125 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Normalisation on the GPU. To a picture: a thread makes one 16-byte line of the destination, at any address and
- * stride. Source and destination may be the same: then each thread reads what it writes, and nothing else. To a tensor:
- * a block works out what each value becomes, in shared memory, and its threads then look up four pixels at a time.
+ * Normalisation on the GPU. To a picture: a thread makes two 16-byte lines of the destination, or one where addresses
+ * and strides are just any. Source and destination may be the same: then each thread reads what it writes, and nothing
+ * else. To a tensor: a block works out what each value becomes, in shared memory, and its threads then look up four
+ * pixels at a time.
  */
 #include "chunk.cuh"
 #include "normalize-pixel.h"
 #include "quad.cuh"
 
+template <unsigned bytes> struct Channels {
+  GpuNormalizeChannel channel[bytes];
+};
+
+/* The channels in the order in which bytes from @phase on take turns. */
+template <unsigned bytes>
+static __device__ __forceinline__ Channels<bytes>
+channels_from (const GpuNormalizePlane &plane, unsigned phase)
+{
+  Channels<bytes> out;
+
+#pragma unroll
+  for (unsigned c = 0; c < bytes; c++) {
+    out.channel[c] = plane.channel[c];
+#pragma unroll
+    for (unsigned k = 1; k < bytes; k++)
+      if (phase == k)
+        out.channel[c] = plane.channel[(c + k) % bytes];
+  }
+  return out;
+}
+
+/* Bytes to numbers without the slow conversion: a float with the byte for its last bits is 2^23 + byte. */
+template <unsigned bytes>
+static __device__ __forceinline__ GpuChunk
+normalize_chunk (const Channels<bytes> &channels, const GpuChunk &in)
+{
+  GpuChunk out;
+
+#pragma unroll
+  for (unsigned i = 0; i < 4; i++) {
+    uint32_t sample[4];
+
+#pragma unroll
+    for (unsigned k = 0; k < 4; k++) {
+      const float value = gpu_float_from_bits (__byte_perm (in.word[i], 0x4b000000, 0x7440 | k)) - 8388608.0f;
+
+      sample[k] = gpu_round_to_byte_bits (gpu_normalize_value (channels.channel[(4 * i + k) % bytes], value));
+    }
+    out.word[i] =
+        __byte_perm (__byte_perm (sample[0], sample[1], 0x0040), __byte_perm (sample[2], sample[3], 0x0040), 0x5410);
+  }
+  return out;
+}
+
+/* The chunks of row @y and of the block's other one below it, which lie at multiples of 16. */
+template <unsigned bytes>
+static __device__ __forceinline__ void
+normalize_lines (const GpuNormalizePlane &plane, uint32_t y, uint32_t thread)
+{
+  const uint32_t row_bytes = (uint32_t)plane.row_bytes, offset = 16 * thread;
+  const uint8_t *src = plane.src + y * plane.src_stride + offset;
+  uint8_t *dst = plane.dst + y * plane.dst_stride + offset;
+  GpuChunk chunk[GPU_NORMALIZE_ROWS] = {};
+
+  if (offset >= row_bytes)
+    return;
+#pragma unroll
+  for (unsigned r = 0; r < GPU_NORMALIZE_ROWS; r++)
+    if (y + r * GPU_NORMALIZE_BLOCK_Y < plane.height) {
+      const uint8_t *p = src + r * GPU_NORMALIZE_BLOCK_Y * plane.src_stride;
+
+      if (offset + 16 <= row_bytes) {
+        const uint4 v = *(const uint4 *)p;
+        chunk[r] = GpuChunk{{v.x, v.y, v.z, v.w}};
+      } else {
+        chunk[r] = gpu_load_bytes (p, row_bytes - offset);
+      }
+    }
+
+  const Channels<bytes> channels = channels_from<bytes> (plane, bytes == 3 ? thread % 3 : 0);
+#pragma unroll
+  for (unsigned r = 0; r < GPU_NORMALIZE_ROWS; r++)
+    if (y + r * GPU_NORMALIZE_BLOCK_Y < plane.height)
+      gpu_store_part (dst + r * GPU_NORMALIZE_BLOCK_Y * plane.dst_stride, normalize_chunk<bytes> (channels, chunk[r]),
+                      (int)(row_bytes - offset));
+}
+
+static __device__ __forceinline__ void
+run_normalize_rows (const GpuNormalizeArgs &args)
+{
+  const unsigned rows = GPU_NORMALIZE_ROWS * GPU_NORMALIZE_BLOCK_Y;
+  const uint32_t thread = blockIdx.x * GPU_NORMALIZE_BLOCK_X + threadIdx.x;
+
+  for (uint64_t row = (uint64_t)blockIdx.y * rows + threadIdx.y; row < args.rows.total;
+       row += (uint64_t)gridDim.y * rows) {
+    const unsigned i = gpu_plane_of_row (args.rows, row);
+    const GpuNormalizePlane &plane = args.plane[i];
+    const uint32_t y = (uint32_t)(row - args.rows.first[i]);
+
+    if (y >= plane.height)
+      continue;
+    if (plane.bytes == 1)
+      normalize_lines<1> (plane, y, thread);
+    else if (plane.bytes == 2)
+      normalize_lines<2> (plane, y, thread);
+    else if (plane.bytes == 3)
+      normalize_lines<3> (plane, y, thread);
+    else
+      normalize_lines<4> (plane, y, thread);
+  }
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y, 5)
+    gpu_normalize_rows (const __grid_constant__ GpuNormalizeArgs args)
+{
+  run_normalize_rows (args);
+}
+
+/* At any address and stride. */
 template <unsigned bytes>
 static __device__ __forceinline__ void
 normalize_row (const GpuNormalizePlane &plane, uint32_t y, uint64_t thread)
@@ -20,42 +132,17 @@ normalize_row (const GpuNormalizePlane &plane, uint32_t y, uint64_t thread)
   if (offset >= row_bytes)
     return;
   if (offset < 0 || offset + 16 > row_bytes) {
+#pragma unroll 1
     for (int64_t i = offset < 0 ? 0 : offset; i < offset + 16 && i < row_bytes; i++)
       dst[i] = gpu_normalize_sample (plane.channel[i % bytes], src[i]);
     return;
   }
-
-  /* The channels in the order in which the chunk's bytes take turns. */
-  const unsigned phase = offset % bytes;
-  GpuNormalizeChannel channel[bytes];
-
-#pragma unroll
-  for (unsigned c = 0; c < bytes; c++) {
-    channel[c] = plane.channel[c];
-#pragma unroll
-    for (unsigned k = 1; k < bytes; k++)
-      if (phase == k)
-        channel[c] = plane.channel[(c + k) % bytes];
-  }
-
-  GpuChunk chunk = gpu_load_chunk (src + offset, src, src + row_bytes);
-
-#pragma unroll
-  for (unsigned i = 0; i < 4; i++) {
-    const uint32_t in = chunk.word[i];
-
-    chunk.word[i] = 0;
-#pragma unroll
-    for (unsigned k = 0; k < 4; k++)
-      chunk.word[i] |= (uint32_t)gpu_normalize_sample (channel[(4 * i + k) % bytes], (uint8_t)gpu_byte (in, k))
-                       << (8 * k);
-  }
-  gpu_store_chunk (dst + offset, chunk);
+  gpu_store_chunk (dst + offset, normalize_chunk<bytes> (channels_from<bytes> (plane, (unsigned)(offset % bytes)),
+                                                         gpu_load_chunk (src + offset, src, src + row_bytes)));
 }
 
-extern "C" __global__ void
-__launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y)
-    gpu_normalize_rows (const __grid_constant__ GpuNormalizeArgs args)
+static __device__ __forceinline__ void
+run_normalize_any_rows (const GpuNormalizeArgs &args)
 {
   const uint64_t thread = (uint64_t)blockIdx.x * GPU_NORMALIZE_BLOCK_X + threadIdx.x;
 
@@ -78,7 +165,14 @@ __launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y)
   }
 }
 
-template <unsigned size, unsigned channels>
+extern "C" __global__ void
+__launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y)
+    gpu_normalize_any_rows (const __grid_constant__ GpuNormalizeArgs args)
+{
+  run_normalize_any_rows (args);
+}
+
+template <unsigned size, unsigned channels, bool whole>
 static __device__ __forceinline__ void
 normalize_quad (const GpuNormalizeTensorArgs &args, uint64_t x0, uint64_t y, unsigned n, const uint32_t pixel[GPU_QUAD],
                 const uint32_t table[][256], uint4 *stage)
@@ -94,7 +188,8 @@ normalize_quad (const GpuNormalizeTensorArgs &args, uint64_t x0, uint64_t y, uns
     for (unsigned k = 0; k < GPU_QUAD; k++)
       element[k] = table[c][pixel[k] >> (8 * args.at[c]) & 0xff];
     if (args.dst.group == 1) {
-      gpu_store_plane_quad<size> (args.dst.data[c] + y * args.dst.stride[c] + x * size, n, args.dst.vector, element);
+      gpu_store_plane_quad<size, whole> (args.dst.data[c] + y * args.dst.stride[c] + x * size, n, args.dst.vector,
+                                         element);
       continue;
     }
 #pragma unroll
@@ -105,49 +200,97 @@ normalize_quad (const GpuNormalizeTensorArgs &args, uint64_t x0, uint64_t y, uns
     }
   }
   if (args.dst.group > 1)
-    gpu_store_quads<size, channels> (gpu_packed_pixel (args.dst, x0, y), args.width - x0, n, args.dst.vector, words,
-                                     stage);
+    gpu_store_quads<size, channels, whole> (gpu_packed_pixel (args.dst, x0, y), args.width - x0, n, args.dst.vector,
+                                            words, stage);
 }
 
+template <unsigned size, bool whole>
+static __device__ __forceinline__ void
+normalize_pixels (const GpuNormalizeTensorArgs &args, uint64_t x0, uint64_t y, unsigned n,
+                  const uint32_t pixel[GPU_QUAD], const uint32_t table[][256], uint4 *stage)
+{
+  if (args.dst.channels == 1)
+    normalize_quad<size, 1, whole> (args, x0, y, n, pixel, table, stage);
+  else if (args.dst.channels == 3)
+    normalize_quad<size, 3, whole> (args, x0, y, n, pixel, table, stage);
+  else
+    normalize_quad<size, 4, whole> (args, x0, y, n, pixel, table, stage);
+}
+
+/* Rows from @y on; the first ones' pixels are in @words where quads are @whole. */
 template <unsigned size>
 static __device__ __forceinline__ void
-normalize_rows (const GpuNormalizeTensorArgs &args, const uint32_t table[][256], uint4 *stage)
+normalize_rows (const GpuNormalizeTensorArgs &args, uint64_t x0, unsigned n, uint64_t y, bool whole,
+                uint32_t words[GPU_QUAD_ROWS][4], const uint32_t table[][256], uint4 *stage)
 {
-  const uint64_t x0 = (uint64_t)blockIdx.x * GPU_QUAD_BLOCK_X * GPU_QUAD;
   const uint64_t x = x0 + GPU_QUAD * threadIdx.x;
-  const unsigned n = x >= args.width ? 0 : (unsigned)min ((uint64_t)GPU_QUAD, args.width - x);
+  const uint32_t order = gpu_channel_order (args.src);
 
-  for (uint64_t y = (uint64_t)blockIdx.y * GPU_QUAD_BLOCK_Y + threadIdx.y; y < args.height;
-       y += (uint64_t)gridDim.y * GPU_QUAD_BLOCK_Y) {
+  while (y < args.height) {
     uint32_t pixel[GPU_QUAD] = {};
 
-    if (n)
-      gpu_load_byte_pixels (args.src, x, y, n, pixel);
-    if (args.dst.channels == 1)
-      normalize_quad<size, 1> (args, x0, y, n, pixel, table, stage);
-    else if (args.dst.channels == 3)
-      normalize_quad<size, 3> (args, x0, y, n, pixel, table, stage);
-    else
-      normalize_quad<size, 4> (args, x0, y, n, pixel, table, stage);
+    if (whole) {
+#pragma unroll
+      for (unsigned r = 0; r < GPU_QUAD_ROWS; r++) {
+        if (y + r * GPU_QUAD_BLOCK_Y >= args.height)
+          break;
+        gpu_split_quad (args.src, order, words[r], pixel);
+        normalize_pixels<size, true> (args, x0, y + r * GPU_QUAD_BLOCK_Y, n, pixel, table, stage);
+      }
+    } else {
+#pragma unroll 1
+      for (uint64_t row = y; row < y + GPU_QUAD_ROWS * GPU_QUAD_BLOCK_Y && row < args.height; row += GPU_QUAD_BLOCK_Y) {
+        if (n)
+          gpu_load_byte_pixels (args.src, x, row, n, pixel);
+        normalize_pixels<size, false> (args, x0, row, n, pixel, table, stage);
+      }
+    }
+    y += (uint64_t)gridDim.y * GPU_QUAD_BLOCK_Y * GPU_QUAD_ROWS;
+    if (whole && y < args.height)
+      gpu_load_quads<GPU_QUAD_ROWS> (args.src, x, y, GPU_QUAD_BLOCK_Y, args.height, n > 0, words);
   }
 }
 
-extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
-    gpu_normalize_tensor (const __grid_constant__ GpuNormalizeTensorArgs args)
+/* What each value becomes takes long to work out, so it is done while the first pixels are on their way. */
+template <unsigned size>
+static __device__ __forceinline__ void
+run_normalize_tensor (const GpuNormalizeTensorArgs &args)
 {
   __shared__ uint32_t table[GPU_PIXEL_CHANNELS][256];
-  __shared__ uint4 stage[GPU_QUAD_BLOCK_Y][128];
+  __shared__ uint4 stage[GPU_QUAD_BLOCK_Y][32 * size];
   const unsigned value = threadIdx.y * GPU_QUAD_BLOCK_X + threadIdx.x;
+  const uint64_t x0 = (uint64_t)blockIdx.x * GPU_QUAD_BLOCK_X * GPU_QUAD;
+  const uint64_t x = x0 + GPU_QUAD * threadIdx.x;
+  const unsigned n = x >= args.width ? 0 : (unsigned)min ((uint64_t)GPU_QUAD, args.width - x);
+  const uint64_t y = (uint64_t)blockIdx.y * GPU_QUAD_BLOCK_Y * GPU_QUAD_ROWS + threadIdx.y;
+  const bool whole = gpu_quads_are_whole (args.src, args.dst, x0, args.width);
+  uint32_t words[GPU_QUAD_ROWS][4] = {};
 
+  if (whole && y < args.height)
+    gpu_load_quads<GPU_QUAD_ROWS> (args.src, x, y, GPU_QUAD_BLOCK_Y, args.height, n > 0, words);
   for (unsigned c = 0; c < args.dst.channels; c++)
-    table[c][value] = gpu_normalize_element (args.channel[c], value, args.dst.size);
+    table[c][value] = gpu_normalize_element (args.channel[c], value, size);
   __syncthreads ();
+  normalize_rows<size> (args, x0, n, y, whole, words, table, stage[threadIdx.y]);
+}
 
-  if (args.dst.size == 1)
-    normalize_rows<1> (args, table, stage[threadIdx.y]);
-  else if (args.dst.size == 2)
-    normalize_rows<2> (args, table, stage[threadIdx.y]);
-  else
-    normalize_rows<4> (args, table, stage[threadIdx.y]);
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
+    gpu_normalize_tensor_1 (const __grid_constant__ GpuNormalizeTensorArgs args)
+{
+  run_normalize_tensor<1> (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
+    gpu_normalize_tensor_2 (const __grid_constant__ GpuNormalizeTensorArgs args)
+{
+  run_normalize_tensor<2> (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 3)
+    gpu_normalize_tensor_4 (const __grid_constant__ GpuNormalizeTensorArgs args)
+{
+  run_normalize_tensor<4> (args);
 }

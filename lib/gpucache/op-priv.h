@@ -54,6 +54,9 @@ bool gpu_op_check_elements (const char *name, GpuImage *image, GError **error);
 #define GPU_OP_QUAD_BLOCK_X 32
 #define GPU_OP_QUAD_BLOCK_Y 8
 GpuExtent gpu_op_quad_extent (uint32_t width, uint64_t rows);
+/** The same for kernels whose threads take several rows at a time. */
+#define GPU_OP_QUAD_ROWS 4
+GpuExtent gpu_op_quads_extent (uint32_t width, uint64_t rows);
 
 /** The channel's name in messages: "R". */
 const char *gpu_op_channel_name (const GpuFormatInfo *info, unsigned channel);

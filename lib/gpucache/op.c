@@ -215,6 +215,14 @@ gpu_op_quad_extent (uint32_t width, uint64_t rows)
   return (GpuExtent){(width - 1) / 4 + 1, (uint32_t)MIN (rows, (uint64_t)MAX_GRID_Y * GPU_OP_QUAD_BLOCK_Y), 1};
 }
 
+GpuExtent
+gpu_op_quads_extent (uint32_t width, uint64_t rows)
+{
+  const uint64_t block = GPU_OP_QUAD_BLOCK_Y * GPU_OP_QUAD_ROWS;
+
+  return gpu_op_quad_extent (width, (rows + block - 1) / block * GPU_OP_QUAD_BLOCK_Y);
+}
+
 const char *
 gpu_op_channel_name (const GpuFormatInfo *info, unsigned channel)
 {

@@ -70,9 +70,10 @@ gpu_mul_high (uint64_t a, uint64_t b)
 #endif
 }
 
-/** Rounds to nearest, ties to even, and saturates to 0 .. 255. @value is not a NaN. */
-GPU_PIXEL_FUNC uint8_t
-gpu_round_to_byte (float value)
+/** Rounds to nearest, ties to even, and saturates to 0 .. 255: the lowest byte of what is returned. @value is not a NaN.
+ */
+GPU_PIXEL_FUNC uint32_t
+gpu_round_to_byte_bits (float value)
 {
   uint32_t bits;
 
@@ -81,7 +82,13 @@ gpu_round_to_byte (float value)
   /* At 2^23 a float's last bit is worth 1, so that the addition rounds, and the sum's low bits are the integer. */
   value += 8388608.0f;
   memcpy (&bits, &value, sizeof bits);
-  return (uint8_t)bits;
+  return bits;
+}
+
+GPU_PIXEL_FUNC uint8_t
+gpu_round_to_byte (float value)
+{
+  return (uint8_t)gpu_round_to_byte_bits (value);
 }
 
 GPU_PIXEL_FUNC uint32_t

@@ -13,6 +13,10 @@
 
 #define GPU_QUAD 4u
 
+/** Rows that a thread takes at a time where all of a warp's quads are whole: their loads come first, so that enough of
+ * them are on their way. */
+#define GPU_QUAD_ROWS 4u
+
 /** A block's threads, as op-priv.h has them: a warp for each of its rows. */
 #define GPU_QUAD_BLOCK_X 32
 #define GPU_QUAD_BLOCK_Y 8
@@ -107,8 +111,8 @@ gpu_load_quad (const uint8_t *p, unsigned n, bool vector, uint32_t words[size * 
 
 /** Writes the warp's four pixels a lane. All lanes call it, those with none (@n 0) too. @row is the pixel of lane 0, at
  * a multiple of 16 bytes if @vector, and @width what there are from there on. @stage is the warp's own, and is not
- * used where the four pixels are 1, 2 or 4 words. */
-template <unsigned size, unsigned group>
+ * used where the four pixels are 1, 2 or 4 words. With @whole the caller knows that @vector is true and @n 0 or 4. */
+template <unsigned size, unsigned group, bool whole = false>
 static __device__ __forceinline__ void
 gpu_store_quads (uint8_t *row, uint64_t width, unsigned n, bool vector, const uint32_t words[size * group],
                  uint4 stage[8 * size * group])
@@ -116,10 +120,10 @@ gpu_store_quads (uint8_t *row, uint64_t width, unsigned n, bool vector, const ui
   const unsigned lane = threadIdx.x;
   uint8_t *p = row + lane * 4 * size * group;
 
-  if (!vector || size * group <= 2 || size * group == 4) {
-    if (vector && n == GPU_QUAD) {
+  if ((!whole && !vector) || size * group <= 2 || size * group == 4) {
+    if ((whole || vector) && n == GPU_QUAD) {
       gpu_store_words<size * group> (p, words);
-    } else {
+    } else if (!whole) {
 #pragma unroll
       for (unsigned i = 0; i < GPU_QUAD * group; i++)
         if (i < n * group)
@@ -137,19 +141,22 @@ gpu_store_quads (uint8_t *row, uint64_t width, unsigned n, bool vector, const ui
     if (16 * i + 16 <= bytes) {
       ((uint4 *)row)[i] = stage[i];
     } else {
-      for (unsigned at = 16 * i; at < 16 * i + 16 && at < bytes; at += size)
-        gpu_store_element<size> (row + at, gpu_load_element<size> ((const uint8_t *)stage + at));
+      /* What whole quads leave of a chunk is whole words. */
+      const unsigned step = whole && size < 4 ? 4 : size;
+#pragma unroll 1
+      for (unsigned at = 16 * i; at < 16 * i + 16 && at < bytes; at += step)
+        gpu_store_element<step> (row + at, gpu_load_element<step> ((const uint8_t *)stage + at));
     }
   }
   __syncwarp ();
 }
 
 /** Four pixels of one channel that has a plane of its own. */
-template <unsigned size>
+template <unsigned size, bool whole = false>
 static __device__ __forceinline__ void
 gpu_store_plane_quad (uint8_t *p, unsigned n, bool vector, const uint32_t element[GPU_QUAD])
 {
-  if (vector && n == GPU_QUAD) {
+  if ((whole || vector) && n == GPU_QUAD) {
     uint32_t words[size];
 
 #pragma unroll
@@ -159,12 +166,12 @@ gpu_store_plane_quad (uint8_t *p, unsigned n, bool vector, const uint32_t elemen
     for (unsigned i = 0; i < GPU_QUAD; i++)
       words[i * size / 4] |= element[i] << (8 * (i * size % 4));
     gpu_store_words<size> (p, words);
-    return;
-  }
+  } else if (!whole) {
 #pragma unroll
-  for (unsigned i = 0; i < GPU_QUAD; i++)
-    if (i < n)
-      gpu_store_element<size> (p + i * size, element[i]);
+    for (unsigned i = 0; i < GPU_QUAD; i++)
+      if (i < n)
+        gpu_store_element<size> (p + i * size, element[i]);
+  }
 }
 
 /** The first byte of a packed pixel. */
@@ -172,6 +179,112 @@ static __device__ __forceinline__ uint8_t *
 gpu_packed_pixel (const GpuPixels &pixels, uint64_t x, uint64_t y)
 {
   return pixels.data[0] - pixels.at[0] * pixels.size + y * pixels.stride[0] + x * pixels.step;
+}
+
+/** Whether quads from @x0 on are either whole or not there, and may be read and written at once. The same for all of a
+ * warp. */
+static __device__ __forceinline__ bool
+gpu_quads_are_whole (const GpuPixels &src, const GpuPixels &dst, uint64_t x0, uint64_t width)
+{
+  return src.vector && dst.vector && (!(width & (GPU_QUAD - 1)) || x0 + GPU_QUAD_BLOCK_X * GPU_QUAD <= width);
+}
+
+/** The bytes of whole quads in row @y and the ones @step rows after one another, as they lie in memory: of one plane
+ * after another if they are planar. What is not there, nor @exists, is left. */
+template <unsigned rows>
+static __device__ __forceinline__ void
+gpu_load_quads (const GpuPixels &pixels, uint64_t x, uint64_t y, uint32_t step, uint64_t height, bool exists,
+                uint32_t words[rows][4])
+{
+  const uint8_t *p = pixels.group == 1 ? pixels.data[0] + y * pixels.stride[0] + x : gpu_packed_pixel (pixels, x, y);
+  const uint64_t down = step * pixels.stride[0];
+
+  if (!exists)
+    return;
+  if (pixels.group == 4) {
+#pragma unroll
+    for (unsigned r = 0; r < rows; r++)
+      if (y + r * step < height)
+        gpu_load_words<4> (p + r * down, words[r]);
+  } else if (pixels.group == 3) {
+#pragma unroll
+    for (unsigned r = 0; r < rows; r++)
+      if (y + r * step < height)
+        gpu_load_words<3> (p + r * down, words[r]);
+  } else if (pixels.group == 2) {
+#pragma unroll
+    for (unsigned r = 0; r < rows; r++)
+      if (y + r * step < height)
+        gpu_load_words<2> (p + r * down, words[r]);
+  } else {
+#pragma unroll
+    for (unsigned c = 0; c < GPU_PIXEL_CHANNELS; c++)
+      if (c < pixels.channels) {
+        p = pixels.data[c] + y * pixels.stride[c] + x;
+#pragma unroll
+        for (unsigned r = 0; r < rows; r++)
+          if (y + r * step < height)
+            words[r][c] = *(const uint32_t *)(p + r * (step * pixels.stride[c]));
+      }
+  }
+}
+
+/** Bytes 4 i + k become bytes 4 k + i. */
+static __device__ __forceinline__ void
+gpu_transpose_bytes (const uint32_t in[4], uint32_t out[4])
+{
+  const uint32_t even0 = __byte_perm (in[0], in[1], 0x5140), even1 = __byte_perm (in[2], in[3], 0x5140);
+  const uint32_t odd0 = __byte_perm (in[0], in[1], 0x7362), odd1 = __byte_perm (in[2], in[3], 0x7362);
+
+  out[0] = __byte_perm (even0, even1, 0x5410);
+  out[1] = __byte_perm (even0, even1, 0x7632);
+  out[2] = __byte_perm (odd0, odd1, 0x5410);
+  out[3] = __byte_perm (odd0, odd1, 0x7632);
+}
+
+/** The order in which __byte_perm() takes the channels of a pixel in memory; zeros beyond them. */
+static __device__ __forceinline__ uint32_t
+gpu_channel_order (const GpuPixels &pixels)
+{
+  uint32_t order = 0;
+
+#pragma unroll
+  for (unsigned c = 0; c < GPU_PIXEL_CHANNELS; c++)
+    order |= (c < pixels.channels ? pixels.group == 1 ? c : pixels.at[c] : 4) << (4 * c);
+  return order;
+}
+
+/** From what gpu_load_quads() gives to pixels as gpu_load_byte_pixels() has them. */
+static __device__ __forceinline__ void
+gpu_split_quad (const GpuPixels &pixels, uint32_t order, const uint32_t words[4], uint32_t pixel[GPU_QUAD])
+{
+  if (pixels.group == 4) {
+#pragma unroll
+    for (unsigned k = 0; k < GPU_QUAD; k++)
+      pixel[k] = words[k];
+  } else if (pixels.group == 3) {
+    pixel[0] = words[0];
+    pixel[1] = __byte_perm (words[0], words[1], 0x6543);
+    pixel[2] = __byte_perm (words[1], words[2], 0x5432);
+    pixel[3] = words[2] >> 8;
+  } else if (pixels.group == 2) {
+    pixel[0] = words[0], pixel[1] = words[0] >> 16, pixel[2] = words[1], pixel[3] = words[1] >> 16;
+  } else {
+    gpu_transpose_bytes (words, pixel);
+  }
+#pragma unroll
+  for (unsigned k = 0; k < GPU_QUAD; k++)
+    pixel[k] = __byte_perm (pixel[k], 0, order);
+}
+
+/** Two numbers, saturated to bytes, with the lower half of @above above them. */
+static __device__ __forceinline__ uint32_t
+gpu_pack_saturated (int32_t low, int32_t high, uint32_t above)
+{
+  uint32_t packed;
+
+  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(packed) : "r"(high), "r"(low), "r"(above));
+  return packed;
 }
 
 /** Four pixels of @group bytes, or of @group planes if that is 1: each as one word, with the channels that the picture
@@ -224,20 +337,28 @@ gpu_load_byte_pixels (const GpuPixels &pixels, uint64_t x, uint64_t y, unsigned 
 
 /** Writes what gpu_load_byte_pixels() reads; bytes of a packed pixel that are no channel become 255. All lanes of a
  * warp call it, see gpu_store_quads(). */
+template <bool whole = false>
 static __device__ __forceinline__ void
 gpu_store_byte_pixels (const GpuPixels &pixels, uint64_t x0, uint64_t y, uint64_t width, unsigned n,
                        const uint32_t pixel[GPU_QUAD], uint4 *stage)
 {
   if (pixels.group == 1) {
+    uint32_t plane[GPU_PIXEL_CHANNELS];
+
+    gpu_transpose_bytes (pixel, plane);
 #pragma unroll
-    for (unsigned c = 0; c < GPU_PIXEL_CHANNELS; c++) {
-      if (c >= pixels.channels)
-        break;
-      const uint32_t element[GPU_QUAD] = {pixel[0] >> (8 * c) & 0xff, pixel[1] >> (8 * c) & 0xff,
-                                          pixel[2] >> (8 * c) & 0xff, pixel[3] >> (8 * c) & 0xff};
-      gpu_store_plane_quad<1> (pixels.data[c] + y * pixels.stride[c] + x0 + GPU_QUAD * threadIdx.x, n, pixels.vector,
-                               element);
-    }
+    for (unsigned c = 0; c < GPU_PIXEL_CHANNELS; c++)
+      if (c < pixels.channels) {
+        uint8_t *p = pixels.data[c] + y * pixels.stride[c] + x0 + GPU_QUAD * threadIdx.x;
+
+        if ((whole || pixels.vector) && n == GPU_QUAD) {
+          *(uint32_t *)p = plane[c];
+        } else if (!whole) {
+#pragma unroll 1
+          for (unsigned k = 0; k < n; k++)
+            p[k] = (uint8_t)(plane[c] >> (8 * k));
+        }
+      }
     return;
   }
 
@@ -253,13 +374,13 @@ gpu_store_byte_pixels (const GpuPixels &pixels, uint64_t x0, uint64_t y, uint64_
 
   uint8_t *row = gpu_packed_pixel (pixels, x0, y);
   if (pixels.group == 4) {
-    gpu_store_quads<1, 4> (row, width - x0, n, pixels.vector, out, stage);
+    gpu_store_quads<1, 4, whole> (row, width - x0, n, pixels.vector, out, stage);
   } else if (pixels.group == 3) {
     const uint32_t words[3] = {(out[0] & 0xffffff) | out[1] << 24, (out[1] >> 8 & 0xffff) | out[2] << 16,
                                (out[2] >> 16 & 0xff) | out[3] << 8};
-    gpu_store_quads<1, 3> (row, width - x0, n, pixels.vector, words, stage);
+    gpu_store_quads<1, 3, whole> (row, width - x0, n, pixels.vector, words, stage);
   } else {
     const uint32_t words[2] = {(out[0] & 0xffff) | out[1] << 16, (out[2] & 0xffff) | out[3] << 16};
-    gpu_store_quads<1, 2> (row, width - x0, n, pixels.vector, words, stage);
+    gpu_store_quads<1, 2, whole> (row, width - x0, n, pixels.vector, words, stage);
   }
 }

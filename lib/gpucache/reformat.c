@@ -84,8 +84,11 @@ reformat (GpuStream *stream, GpuImage *src, GpuImage *dst, uint32_t opaque, GErr
                                 .height = spec->height,
                                 .opaque = opaque};
 
-  return gpu_images_launch (stream, src, dst, args.src.size == 1 ? &bytes_kernel : &elements_kernel, &args,
-                            gpu_op_quad_extent (spec->width, spec->height), error);
+  if (args.src.size == 1)
+    return gpu_images_launch (stream, src, dst, &bytes_kernel, &args, gpu_op_quads_extent (spec->width, spec->height),
+                              error);
+  return gpu_images_launch (stream, src, dst, &elements_kernel, &args, gpu_op_quad_extent (spec->width, spec->height),
+                            error);
 }
 
 bool

@@ -12,25 +12,55 @@ pixels_left (const GpuReformatArgs &args, uint64_t x)
   return x >= args.width ? 0 : (unsigned)min ((uint64_t)GPU_QUAD, args.width - x);
 }
 
-extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_reformat_bytes (const __grid_constant__ GpuReformatArgs args)
+template <bool whole>
+static __device__ __forceinline__ void
+store_pixels (const GpuReformatArgs &args, uint64_t x0, uint64_t y, unsigned n, uint32_t pixel[GPU_QUAD], uint4 *stage)
+{
+#pragma unroll
+  for (unsigned k = 0; k < GPU_QUAD; k++)
+    pixel[k] |= args.opaque << 24;
+  gpu_store_byte_pixels<whole> (args.dst, x0, y, args.width, n, pixel, stage);
+}
+
+static __device__ __forceinline__ void
+run_reformat_bytes (const GpuReformatArgs &args)
 {
   __shared__ uint4 stage[GPU_QUAD_BLOCK_Y][32];
   const uint64_t x0 = (uint64_t)blockIdx.x * GPU_QUAD_BLOCK_X * GPU_QUAD;
   const uint64_t x = x0 + GPU_QUAD * threadIdx.x;
   const unsigned n = pixels_left (args, x);
+  const bool whole = gpu_quads_are_whole (args.src, args.dst, x0, args.width);
+  const uint32_t order = gpu_channel_order (args.src);
 
-  for (uint64_t y = (uint64_t)blockIdx.y * GPU_QUAD_BLOCK_Y + threadIdx.y; y < args.height;
-       y += (uint64_t)gridDim.y * GPU_QUAD_BLOCK_Y) {
-    uint32_t pixel[GPU_QUAD] = {};
+  for (uint64_t y = (uint64_t)blockIdx.y * GPU_QUAD_BLOCK_Y * GPU_QUAD_ROWS + threadIdx.y; y < args.height;
+       y += (uint64_t)gridDim.y * GPU_QUAD_BLOCK_Y * GPU_QUAD_ROWS) {
+    uint32_t words[GPU_QUAD_ROWS][4] = {}, pixel[GPU_QUAD] = {};
 
-    if (n)
-      gpu_load_byte_pixels (args.src, x, y, n, pixel);
+    if (!whole) {
+#pragma unroll 1
+      for (uint64_t row = y; row < y + GPU_QUAD_ROWS * GPU_QUAD_BLOCK_Y && row < args.height; row += GPU_QUAD_BLOCK_Y) {
+        if (n)
+          gpu_load_byte_pixels (args.src, x, row, n, pixel);
+        store_pixels<false> (args, x0, row, n, pixel, stage[threadIdx.y]);
+      }
+      continue;
+    }
+    gpu_load_quads<GPU_QUAD_ROWS> (args.src, x, y, GPU_QUAD_BLOCK_Y, args.height, n > 0, words);
 #pragma unroll
-    for (unsigned k = 0; k < GPU_QUAD; k++)
-      pixel[k] |= args.opaque << 24;
-    gpu_store_byte_pixels (args.dst, x0, y, args.width, n, pixel, stage[threadIdx.y]);
+    for (unsigned r = 0; r < GPU_QUAD_ROWS; r++) {
+      if (y + r * GPU_QUAD_BLOCK_Y >= args.height)
+        break;
+      gpu_split_quad (args.src, order, words[r], pixel);
+      store_pixels<true> (args, x0, y + r * GPU_QUAD_BLOCK_Y, n, pixel, stage[threadIdx.y]);
+    }
   }
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5)
+    gpu_reformat_bytes (const __grid_constant__ GpuReformatArgs args)
+{
+  run_reformat_bytes (args);
 }
 
 template <unsigned size, unsigned channels>

@@ -206,6 +206,27 @@ static const GpuKernel row_pairs_kernel = {
     .run = gpu_convert_run_row_pairs,
 };
 
+static const GpuKernel pairs_to_rgb_kernel = {
+    .name = "gpu_convert_pairs_to_rgb",
+    .args_size = sizeof (GpuConvertArgs),
+    .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+    .run = gpu_convert_run_rows,
+};
+
+static const GpuKernel quads_kernel = {
+    .name = "gpu_convert_quads",
+    .args_size = sizeof (GpuConvertArgs),
+    .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+    .run = gpu_convert_run_rows,
+};
+
+static const GpuKernel quad_pairs_kernel = {
+    .name = "gpu_convert_quad_pairs",
+    .args_size = sizeof (GpuConvertArgs),
+    .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+    .run = gpu_convert_run_row_pairs,
+};
+
 static const GpuKernel planes_kernel = {
     .name = "gpu_convert_planes",
     .args_size = sizeof (GpuPlanesArgs),
@@ -219,6 +240,16 @@ static const GpuKernel elements_kernel = {
     .block = {GPU_OP_QUAD_BLOCK_X * GPU_OP_QUAD_BLOCK_Y, 1, 1},
     .run = gpu_convert_run_elements,
 };
+
+/* Whether the fast kernels can: four pixels at once everywhere. */
+static bool
+is_in_quads (const GpuConvertArgs *args)
+{
+  const GpuConvertSide *src = &args->src, *dst = &args->dst;
+
+  return args->width % 4 == 0 && src->pixels.vector && dst->pixels.vector && dst->pixels.size == 1 &&
+         (src->chroma.channels == 0 || src->chroma.vector) && (dst->chroma.channels == 0 || dst->chroma.vector);
+}
 
 /* Through the matrix. */
 static bool
@@ -237,8 +268,18 @@ convert_pixels (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConver
                          .rows = is_subsampled (to) ? spec->height / 2 + spec->height % 2 : spec->height};
 
   set_matrix (&args, &src_space, &dst_space, is_subsampled (from) ? GPU_CONVERT_SUB_BITS : 0, (1 << from->bits) - 1);
-  return gpu_images_launch (stream, src, dst, is_subsampled (to) ? &row_pairs_kernel : &rows_kernel, &args,
-                            gpu_op_quad_extent (spec->width, args.rows), error);
+  const GpuKernel *kernel = is_subsampled (to) ? &row_pairs_kernel : &rows_kernel;
+  GpuExtent extent = gpu_op_quad_extent (spec->width, args.rows);
+  if (is_in_quads (&args) && !is_subsampled (to) && is_subsampled (from)) {
+    kernel = &pairs_to_rgb_kernel;
+    extent = gpu_op_quad_extent (spec->width, (spec->height - 1) / 2 + 1);
+  } else if (is_in_quads (&args) && !is_subsampled (to)) {
+    kernel = &quads_kernel;
+    extent = gpu_op_quads_extent (spec->width, spec->height);
+  } else if (is_in_quads (&args) && !is_subsampled (from) && !args.dst.site_y) {
+    kernel = &quad_pairs_kernel;
+  }
+  return gpu_images_launch (stream, src, dst, kernel, &args, extent, error);
 }
 
 /* Sample by sample: from 4:2:0 to 4:2:0 of the same matrix and site, or to GRAY8. */

@@ -111,7 +111,231 @@ pixels_left (const GpuConvertArgs &args, uint64_t x)
   return x >= args.width ? 0 : (unsigned)min ((uint64_t)GPU_QUAD, args.width - x);
 }
 
-/* To RGB formats and GRAY8. */
+/* The fast ways, for whole quads of 8 bits a sample to RGB formats and GRAY8, and P010 as a source. */
+
+/* The matrix with what comes after it: numbers are shifted once, with both roundings in the offset, which gives the
+ * same as two shifts do. */
+struct Matrix {
+  int32_t m[3][3];
+  int32_t offset[3];
+  uint32_t shift;
+};
+
+/* @luma_bits: of fraction that the source's other numbers have more than the first. */
+static __device__ __forceinline__ Matrix
+matrix_to_samples (const GpuConvertArgs &args, unsigned luma_bits)
+{
+  Matrix matrix;
+
+#pragma unroll
+  for (unsigned c = 0; c < 3; c++) {
+    matrix.m[c][0] = args.matrix[c][0] << luma_bits;
+    matrix.m[c][1] = args.matrix[c][1];
+    matrix.m[c][2] = args.matrix[c][2];
+    matrix.offset[c] = args.offset[c] + (1 << (GPU_CONVERT_BITS - 1 + args.shift));
+  }
+  matrix.shift = args.shift + GPU_CONVERT_BITS;
+  return matrix;
+}
+
+static __device__ __forceinline__ int32_t
+apply (const Matrix &matrix, unsigned c, int32_t x, int32_t y, int32_t z)
+{
+  return (matrix.m[c][0] * x + matrix.m[c][1] * y + matrix.m[c][2] * z + matrix.offset[c]) >> (int)matrix.shift;
+}
+
+/* Two neighbouring chroma samples, from @x on, which is even: U in the lower half of each word, V in the upper one. */
+static __device__ __forceinline__ void
+load_chroma_pair (const GpuConvertSide &side, uint32_t x, uint32_t y, uint32_t column[2])
+{
+  const GpuPixels &chroma = side.chroma;
+  const uint8_t *u = chroma.data[0] + y * chroma.stride[0] + (uint64_t)x * chroma.step;
+
+  if (chroma.size == 2) {
+    const uint2 v = *(const uint2 *)u;
+    column[0] = v.x >> 6 & 0x03ff03ff;
+    column[1] = v.y >> 6 & 0x03ff03ff;
+  } else if (chroma.group == 2) {
+    const uint32_t v = *(const uint32_t *)u;
+    column[0] = __byte_perm (v, 0, 0x4140);
+    column[1] = __byte_perm (v, 0, 0x4342);
+  } else {
+    const uint32_t a = *(const uint16_t *)u;
+    const uint32_t b = *(const uint16_t *)(chroma.data[1] + y * chroma.stride[1] + x);
+    column[0] = __byte_perm (a, b, 0x2420);
+    column[1] = __byte_perm (a, b, 0x2521);
+  }
+}
+
+/* One sample, of column @x. */
+static __device__ __forceinline__ uint32_t
+load_chroma_one (const GpuConvertSide &side, uint32_t x, uint32_t y)
+{
+  return (uint32_t)load_chroma (side, 0, x, y) | (uint32_t)load_chroma (side, 1, x, y) << 16;
+}
+
+/* The luma of a quad, as 8 or 16 bits a sample. */
+static __device__ __forceinline__ uint2
+load_luma_words (const GpuConvertSide &side, uint32_t x, uint32_t y)
+{
+  const uint8_t *p = side.pixels.data[0] + y * side.pixels.stride[0] + (uint64_t)x * side.pixels.size;
+
+  return side.pixels.size == 1 ? make_uint2 (*(const uint32_t *)p, 0) : *(const uint2 *)p;
+}
+
+/* What two rows of quads are made of: luma, and of the chroma rows above, at and below them two columns each, and one
+ * beside those for the lanes that have no neighbour. */
+struct Pair {
+  uint2 luma[2];
+  uint32_t column[3][2];
+  uint32_t edge[3];
+};
+
+static __device__ __forceinline__ void
+load_pair (const GpuConvertArgs &args, uint32_t x, uint32_t pair, bool exists, Pair &out)
+{
+  const uint32_t last_row = args.src.chroma_height - 1, last = args.src.chroma_width - 1, i = x / 2;
+  const uint32_t row[3] = {pair ? pair - 1 : 0, pair, min (pair + 1, last_row)};
+  const unsigned lane = threadIdx.x;
+
+  if (!exists)
+    return;
+  out.luma[0] = load_luma_words (args.src, x, 2 * pair);
+  if (2 * pair + 1 < args.height)
+    out.luma[1] = load_luma_words (args.src, x, 2 * pair + 1);
+#pragma unroll
+  for (unsigned r = 0; r < 3; r++)
+    load_chroma_pair (args.src, i, row[r], out.column[r]);
+  if (lane == 0 || lane == 31) {
+    const uint32_t beside = lane ? min (i + 2, last) : i ? i - 1 : 0;
+
+#pragma unroll
+    for (unsigned r = 0; r < 3; r++)
+      out.edge[r] = load_chroma_one (args.src, beside, row[r]);
+  }
+}
+
+static __device__ __forceinline__ void
+convert_pair (const GpuConvertArgs &args, const Matrix &matrix, uint64_t x0, uint32_t pair, unsigned n, const Pair &in,
+              uint4 *stage)
+{
+  const unsigned lane = threadIdx.x;
+  /* The last quad of a row repeats its own column. */
+  const bool is_last = x0 + GPU_QUAD * lane + GPU_QUAD >= args.width;
+  const uint32_t near = args.src.site_x ? 4 : 3, far = args.src.site_x ? 0 : 1;
+  const uint32_t same = args.src.site_x ? 2 : 3, other = args.src.site_x ? 2 : 1;
+
+#pragma unroll
+  for (unsigned r = 0; r < 2; r++) {
+    /* Between two rows; both components at once, in 16 bits each. */
+    const uint32_t upper = args.src.site_y ? (r ? 2 : 0) : (r ? 3 : 1), lower = 4 - upper;
+    uint32_t column[4], pixel[GPU_QUAD];
+
+    column[1] = upper * in.column[r][0] + lower * in.column[r + 1][0];
+    column[2] = upper * in.column[r][1] + lower * in.column[r + 1][1];
+    column[0] = __shfl_up_sync (0xffffffff, column[2], 1);
+    column[3] = __shfl_down_sync (0xffffffff, column[1], 1);
+    if (lane == 0)
+      column[0] = upper * in.edge[r] + lower * in.edge[r + 1];
+    if (lane == 31)
+      column[3] = upper * in.edge[r] + lower * in.edge[r + 1];
+    if (is_last)
+      column[3] = column[2];
+
+    if (2 * pair + r >= args.height)
+      break;
+#pragma unroll
+    for (unsigned k = 0; k < GPU_QUAD; k++) {
+      /* And between two columns. */
+      const unsigned c = k / 2 + 1;
+      const uint32_t chroma = k & 1 ? same * column[c] + other * column[c + 1] : far * column[c - 1] + near * column[c];
+      const int32_t u = (int32_t)(chroma & 0xffff), v = (int32_t)(chroma >> 16);
+      int32_t luma = (int32_t)(in.luma[r].x >> (8 * k) & 0xff);
+
+      if (args.src.pixels.size == 2)
+        luma = (int32_t)((k & 2 ? in.luma[r].y : in.luma[r].x) >> (16 * (k & 1) + 6) & 0x3ff);
+      const uint32_t above = gpu_pack_saturated (apply (matrix, 2, luma, u, v), 255, 0);
+      pixel[k] = gpu_pack_saturated (apply (matrix, 0, luma, u, v), apply (matrix, 1, luma, u, v), above);
+    }
+    gpu_store_byte_pixels<true> (args.dst.pixels, x0, 2 * pair + r, args.width, n, pixel, stage);
+  }
+}
+
+/* From 4:2:0 to RGB formats: pairs of rows, which share chroma. */
+static __device__ __forceinline__ void
+run_convert_pairs_to_rgb (const GpuConvertArgs &args)
+{
+  __shared__ uint4 stage[GPU_QUAD_BLOCK_Y][32];
+  const uint64_t x0 = (uint64_t)blockIdx.x * GPU_QUAD_BLOCK_X * GPU_QUAD;
+  const uint32_t x = (uint32_t)x0 + GPU_QUAD * threadIdx.x;
+  const unsigned n = pixels_left (args, x0 + GPU_QUAD * threadIdx.x);
+  const Matrix matrix = matrix_to_samples (args, GPU_CONVERT_SUB_BITS);
+  const uint32_t pairs = (args.height - 1) / 2 + 1;
+
+  for (uint32_t pair = blockIdx.y * GPU_QUAD_BLOCK_Y + threadIdx.y; pair < pairs;
+       pair += gridDim.y * GPU_QUAD_BLOCK_Y) {
+    Pair in = {};
+
+    load_pair (args, x, pair, n > 0, in);
+    convert_pair (args, matrix, x0, pair, n, in, stage[threadIdx.y]);
+  }
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5)
+    gpu_convert_pairs_to_rgb (const __grid_constant__ GpuConvertArgs args)
+{
+  run_convert_pairs_to_rgb (args);
+}
+
+/* From RGB formats to RGB formats and GRAY8. */
+static __device__ __forceinline__ void
+run_convert_quads (const GpuConvertArgs &args)
+{
+  __shared__ uint4 stage[GPU_QUAD_BLOCK_Y][32];
+  const uint64_t x0 = (uint64_t)blockIdx.x * GPU_QUAD_BLOCK_X * GPU_QUAD;
+  const uint64_t x = x0 + GPU_QUAD * threadIdx.x;
+  const unsigned n = pixels_left (args, x);
+  const Matrix matrix = matrix_to_samples (args, 0);
+  const uint32_t order = gpu_channel_order (args.src.pixels);
+  const bool gray = args.dst.pixels.channels == 1;
+
+  for (uint64_t y = (uint64_t)blockIdx.y * GPU_QUAD_BLOCK_Y * GPU_QUAD_ROWS + threadIdx.y; y < args.height;
+       y += (uint64_t)gridDim.y * GPU_QUAD_BLOCK_Y * GPU_QUAD_ROWS) {
+    uint32_t words[GPU_QUAD_ROWS][4] = {}, pixel[GPU_QUAD];
+
+    gpu_load_quads<GPU_QUAD_ROWS> (args.src.pixels, x, y, GPU_QUAD_BLOCK_Y, args.height, n > 0, words);
+#pragma unroll
+    for (unsigned r = 0; r < GPU_QUAD_ROWS; r++) {
+      if (y + r * GPU_QUAD_BLOCK_Y >= args.height)
+        break;
+      gpu_split_quad (args.src.pixels, order, words[r], pixel);
+#pragma unroll
+      for (unsigned k = 0; k < GPU_QUAD; k++) {
+        const int32_t a = (int32_t)(pixel[k] & 0xff), b = (int32_t)(pixel[k] >> 8 & 0xff);
+        const int32_t c = (int32_t)(pixel[k] >> 16 & 0xff);
+        const uint32_t alpha = pixel[k] >> 24 | args.opaque;
+
+        if (gray)
+          pixel[k] = gpu_pack_saturated (apply (matrix, 0, a, b, c), 0, 0);
+        else
+          pixel[k] = gpu_pack_saturated (apply (matrix, 0, a, b, c), apply (matrix, 1, a, b, c),
+                                         gpu_pack_saturated (apply (matrix, 2, a, b, c), (int32_t)alpha, 0));
+      }
+      gpu_store_byte_pixels<true> (args.dst.pixels, x0, y + r * GPU_QUAD_BLOCK_Y, args.width, n, pixel,
+                                   stage[threadIdx.y]);
+    }
+  }
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
+    gpu_convert_quads (const __grid_constant__ GpuConvertArgs args)
+{
+  run_convert_quads (args);
+}
+
+/* To RGB formats and GRAY8, at any address, stride and width. */
 extern "C" __global__ void
 __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_rows (const __grid_constant__ GpuConvertArgs args)
 {
@@ -135,6 +359,19 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_rows (const _
     }
     gpu_store_byte_pixels (args.dst.pixels, x0, y, args.width, n, pixel, stage[threadIdx.y]);
   }
+}
+
+/* The channels of one pixel, as gpu_load_byte_pixels() gives them. */
+static __device__ __forceinline__ uint32_t
+load_one_pixel (const GpuPixels &pixels, uint64_t x, uint64_t y)
+{
+  uint32_t pixel = 0;
+
+#pragma unroll
+  for (unsigned c = 0; c < GPU_PIXEL_CHANNELS; c++)
+    if (c < pixels.channels)
+      pixel |= (uint32_t)pixels.data[c][y * pixels.stride[c] + x * pixels.step] << (8 * c);
+  return pixel;
 }
 
 static __device__ __forceinline__ void
@@ -181,6 +418,86 @@ store_chroma (const GpuPixels &chroma, uint64_t x, uint64_t y, unsigned n, const
       if (k < n)
         gpu_store_element<size> (p + k * chroma.step, sample[c][k]);
   }
+}
+
+/* The same of whole quads of an RGB format, where chroma lies between two rows, as it does by default. */
+static __device__ __forceinline__ void
+run_convert_quad_pairs (const GpuConvertArgs &args)
+{
+  const uint64_t x0 = (uint64_t)blockIdx.x * GPU_QUAD_BLOCK_X * GPU_QUAD;
+  const uint64_t x = x0 + GPU_QUAD * threadIdx.x;
+  const unsigned n = pixels_left (args, x), lane = threadIdx.x;
+  const Matrix matrix = matrix_to_samples (args, 0);
+  const uint32_t order = gpu_channel_order (args.src.pixels);
+  const bool sited = args.dst.site_x;
+
+  for (uint64_t pair = (uint64_t)blockIdx.y * GPU_QUAD_BLOCK_Y + threadIdx.y; pair < args.rows;
+       pair += (uint64_t)gridDim.y * GPU_QUAD_BLOCK_Y) {
+    const bool two = 2 * pair + 1 < args.height;
+    uint32_t words[2][4] = {}, beside[2] = {}, pixel[2][GPU_QUAD];
+    int32_t sum[2][5] = {}; /* of both rows: the pixel to the left, and the four */
+
+    gpu_load_quads<2> (args.src.pixels, x, 2 * pair, 1, args.height, n > 0, words);
+    if (sited && lane == 0 && n && x)
+#pragma unroll
+      for (unsigned r = 0; r < 2; r++)
+        if (!r || two)
+          beside[r] = load_one_pixel (args.src.pixels, x - 1, 2 * pair + r);
+
+#pragma unroll
+    for (unsigned r = 0; r < 2; r++) {
+      /* An odd picture's last row stands for the one below it, too. */
+      const unsigned from = two ? r : 0;
+      int32_t luma[GPU_QUAD];
+
+      gpu_split_quad (args.src.pixels, order, words[0], pixel[0]);
+      if (from)
+        gpu_split_quad (args.src.pixels, order, words[1], pixel[1]);
+#pragma unroll
+      for (unsigned k = 0; k < GPU_QUAD; k++) {
+        const uint32_t p = from ? pixel[1][k] : pixel[0][k];
+        const int32_t red = (int32_t)(p & 0xff), green = (int32_t)(p >> 8 & 0xff), blue = (int32_t)(p >> 16 & 0xff);
+
+        luma[k] = apply (matrix, 0, red, green, blue);
+#pragma unroll
+        for (unsigned c = 0; c < 2; c++)
+          sum[c][k + 1] += gpu_convert_mix (&args, 1 + c, red, green, blue);
+      }
+      if (sited && lane == 0 && x) {
+        const uint32_t p = from ? beside[1] : beside[0];
+
+#pragma unroll
+        for (unsigned c = 0; c < 2; c++)
+          sum[c][0] +=
+              gpu_convert_mix (&args, 1 + c, (int32_t)(p & 0xff), (int32_t)(p >> 8 & 0xff), (int32_t)(p >> 16 & 0xff));
+      }
+      if (n && (!r || two))
+        *(uint32_t *)(args.dst.pixels.data[0] + (2 * pair + r) * args.dst.pixels.stride[0] + x) =
+            gpu_pack_saturated (luma[0], luma[1], gpu_pack_saturated (luma[2], luma[3], 0));
+    }
+
+    uint32_t sample[2][2];
+#pragma unroll
+    for (unsigned c = 0; c < 2; c++) {
+      const int32_t left = __shfl_up_sync (0xffffffff, sum[c][4], 1);
+      const int32_t before = lane ? left : x ? sum[c][0] : sum[c][1];
+      const int32_t *value = sum[c] + 1;
+      const int32_t first = sited ? before + 2 * value[0] + value[1] : 2 * (value[0] + value[1]);
+      const int32_t second = sited ? value[1] + 2 * value[2] + value[3] : 2 * (value[2] + value[3]);
+
+      sample[c][0] = (uint32_t)gpu_convert_round (2 * first, 255, GPU_CONVERT_BITS + GPU_CONVERT_SUB_BITS);
+      sample[c][1] = (uint32_t)gpu_convert_round (2 * second, 255, GPU_CONVERT_BITS + GPU_CONVERT_SUB_BITS);
+    }
+    if (n)
+      store_chroma<1> (args.dst.chroma, x / 2, pair, 2, sample);
+  }
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
+    gpu_convert_quad_pairs (const __grid_constant__ GpuConvertArgs args)
+{
+  run_convert_quad_pairs (args);
 }
 
 /* To 4:2:0: two rows of luma, and the chroma row of both. */

@@ -22,6 +22,9 @@
 /** Rows of one pixel that one thread makes, when filtering rows. */
 #define GPU_RESIZE_ROWS 4
 
+/** Rows that one thread makes a part of, when that is 4 bytes or a pixel of 3. */
+#define GPU_RESIZE_LINES 2
+
 #define GPU_RESIZE_BITS 12
 #define GPU_RESIZE_ONE (1u << GPU_RESIZE_BITS)
 
@@ -92,35 +95,42 @@ gpu_resize_nearest (const GpuResizeAxis *axis, uint32_t i)
   return (uint32_t)(axis->reciprocal ? gpu_mul_high (n, axis->reciprocal) : n / (2 * (uint64_t)axis->dst));
 }
 
-/** The samples around sample @i of the destination. */
+/** The tap at @position, in 1/4096. */
 GPU_PIXEL_FUNC GpuResizeTap
-gpu_resize_linear (const GpuResizeAxis *axis, uint32_t i)
+gpu_resize_tap (const GpuResizeAxis *axis, uint64_t position)
 {
-  const uint64_t d = 2 * (uint64_t)axis->dst;
-  uint64_t n = (2 * (uint64_t)i + 1) * axis->src;
-  GpuResizeTap tap = {0, 0, 0};
+  GpuResizeTap tap = {(uint32_t)(position >> GPU_RESIZE_BITS), 0, (uint32_t)position & (GPU_RESIZE_ONE - 1)};
 
-  if (n <= axis->dst)
-    return tap;
-  n -= axis->dst;
-
-  if (axis->reciprocal) {
-    uint64_t position = gpu_mul_high (n * GPU_RESIZE_ONE + axis->dst, axis->reciprocal);
-
-    tap.i0 = (uint32_t)(position >> GPU_RESIZE_BITS);
-    tap.weight = (uint32_t)position & (GPU_RESIZE_ONE - 1);
-  } else {
-    uint64_t part = (n % d * GPU_RESIZE_ONE + axis->dst) / d;
-
-    tap.i0 = (uint32_t)(n / d + (part >> GPU_RESIZE_BITS));
-    tap.weight = (uint32_t)part & (GPU_RESIZE_ONE - 1);
-  }
   if (tap.i0 >= axis->src - 1) {
     tap.i0 = axis->src - 1;
     tap.weight = 0;
   }
   tap.i1 = tap.weight ? tap.i0 + 1 : tap.i0;
   return tap;
+}
+
+/** The samples around sample @i of the destination, where @axis has a reciprocal. */
+GPU_PIXEL_FUNC GpuResizeTap
+gpu_resize_linear_fast (const GpuResizeAxis *axis, uint32_t i)
+{
+  const uint64_t n = (2 * (uint64_t)i + 1) * axis->src;
+
+  return gpu_resize_tap (
+      axis, n <= axis->dst ? 0 : gpu_mul_high ((n - axis->dst) * GPU_RESIZE_ONE + axis->dst, axis->reciprocal));
+}
+
+/** The samples around sample @i of the destination. */
+GPU_PIXEL_FUNC GpuResizeTap
+gpu_resize_linear (const GpuResizeAxis *axis, uint32_t i)
+{
+  const uint64_t d = 2 * (uint64_t)axis->dst, n = (2 * (uint64_t)i + 1) * axis->src;
+
+  if (axis->reciprocal)
+    return gpu_resize_linear_fast (axis, i);
+  if (n <= axis->dst)
+    return gpu_resize_tap (axis, 0);
+  const uint64_t part = ((n - axis->dst) % d * GPU_RESIZE_ONE + axis->dst) / d;
+  return gpu_resize_tap (axis, (n - axis->dst) / d * GPU_RESIZE_ONE + part);
 }
 
 /** Between two samples of a row; @weight is the second one's. */

@@ -209,6 +209,25 @@ static const GpuKernel bilinear_kernel = {
     .run = gpu_resize_run_bilinear,
 };
 
+static const GpuKernel bilinear_lines_kernel = {
+    .name = "gpu_resize_bilinear_lines",
+    .args_size = sizeof (GpuResizeArgs),
+    .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
+    .run = gpu_resize_run_bilinear,
+};
+
+/* Whether the fast bilinear kernel can: no border, rows that are whole words, and sizes that 32 bits are enough for. */
+static bool
+is_in_lines (const GpuResizePlane *plane)
+{
+  const uint64_t src_bytes = (uint64_t)plane->x.src * plane->bytes, dst_bytes = (uint64_t)plane->width * plane->bytes;
+  const uintptr_t address = (uintptr_t)plane->src | plane->src_stride | (uintptr_t)plane->dst | plane->dst_stride;
+
+  return !((address | src_bytes | dst_bytes) & 3) && src_bytes <= INT32_MAX && dst_bytes <= INT32_MAX &&
+         plane->left == 0 && plane->top == 0 && plane->x.dst == plane->width && plane->y.dst == plane->height &&
+         plane->x.reciprocal && plane->y.reciprocal && !plane->wide;
+}
+
 static GpuResizeAxis
 resize_axis (uint32_t src, uint32_t dst)
 {
@@ -232,6 +251,7 @@ resize_directly (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuResiz
   const GpuFormatInfo *info = gpu_format_info (from->format);
   GpuExtent extent = {0, 0, 1};
   GpuResizeArgs args = {0};
+  bool in_lines = !nearest;
 
   for (unsigned i = 0; i < info->n_planes; i++) {
     const GpuPlaneInfo *shape = &info->plane[i];
@@ -257,11 +277,19 @@ resize_directly (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuResiz
     plane->bytes = shape->pixel_bytes;
     plane->wide = info->bits > 8;
     plane->aligned = is_aligned (plane->src, plane->src_stride, plane->dst, plane->dst_stride, plane->bytes);
-    extent.x = MAX (extent.x, (plane->width - 1) / GPU_RESIZE_PIXELS + 1);
-    gpu_op_add_rows (&args.rows, i, plane->height, GPU_RESIZE_BLOCK_Y);
+    in_lines = in_lines && is_in_lines (plane);
   }
-  extent.y = gpu_op_extent_y (&args.rows, GPU_RESIZE_BLOCK_Y);
-  return gpu_images_launch (stream, src, dst, nearest ? &nearest_kernel : &bilinear_kernel, &args, extent, error);
+  const unsigned lines = in_lines ? GPU_RESIZE_LINES : 1, block = lines * GPU_RESIZE_BLOCK_Y;
+  for (unsigned i = 0; i < info->n_planes; i++) {
+    const GpuResizePlane *plane = &args.plane[i];
+    const uint32_t pixels = in_lines ? plane->bytes > 2 ? 1 : 4 / plane->bytes : GPU_RESIZE_PIXELS;
+
+    extent.x = MAX (extent.x, (plane->width - 1) / pixels + 1);
+    gpu_op_add_rows (&args.rows, i, plane->height, block);
+  }
+  extent.y = gpu_op_extent_y (&args.rows, block) / lines;
+  const GpuKernel *kernel = nearest ? &nearest_kernel : in_lines ? &bilinear_lines_kernel : &bilinear_kernel;
+  return gpu_images_launch (stream, src, dst, kernel, &args, extent, error);
 }
 
 /* Filters: weights from a table, two launches. */

@@ -169,6 +169,201 @@ __launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
   resize<true> (args);
 }
 
+/* Bilinear, the fast way: pictures of 8 bits, scaled whole, whose rows are whole words. A thread makes 4 bytes of each
+ * of some rows, or a pixel of 3 or 4; all it reads is asked for before any of it is looked at. */
+
+/* Where a pixel of the destination comes from: bytes in the source's row, and the weights of both samples. */
+struct Column {
+  uint32_t left;
+  uint32_t right;
+  uint32_t weights;
+};
+
+static __device__ __forceinline__ Column
+make_column (const GpuResizeAxis &axis, uint32_t x, unsigned bytes)
+{
+  const GpuResizeTap tap = gpu_resize_linear_fast (&axis, x);
+
+  return Column{tap.i0 * bytes, tap.i1 * bytes, (GPU_RESIZE_ONE - tap.weight) | tap.weight << 16};
+}
+
+/* Of two pixels in a row, the same byte of both side by side: bytes 0 and 1 in the first word, 2 and 3 in the second.
+ */
+template <unsigned bytes> struct Neighbours {
+  uint32_t word[bytes > 2 ? 2 : 1];
+};
+
+/* What is read for them, before it is put in order. */
+template <unsigned bytes> struct Raw {
+  uint32_t word[bytes == 3 ? 3 : 2];
+};
+
+template <unsigned bytes>
+static __device__ __forceinline__ Raw<bytes>
+load_raw (const uint8_t *row, uint32_t row_bytes, const Column &column)
+{
+  Raw<bytes> raw = {};
+
+  if (bytes == 4) {
+    raw.word[0] = *(const uint32_t *)(row + column.left);
+    raw.word[1] = *(const uint32_t *)(row + column.right);
+  } else if (bytes == 3) {
+    const uint32_t at = column.left & ~3u;
+
+    raw.word[0] = *(const uint32_t *)(row + at);
+    if (at + 4 < row_bytes)
+      raw.word[1] = *(const uint32_t *)(row + at + 4);
+    if (at + 8 < row_bytes && (column.left & 3) == 3)
+      raw.word[bytes - 1] = *(const uint32_t *)(row + at + 8);
+  } else if (bytes == 2) {
+    raw.word[0] = *(const uint16_t *)(row + column.left);
+    raw.word[1] = *(const uint16_t *)(row + column.right);
+  } else {
+    raw.word[0] = row[column.left];
+    raw.word[1] = row[column.right];
+  }
+  return raw;
+}
+
+template <unsigned bytes>
+static __device__ __forceinline__ Neighbours<bytes>
+pair_up (const Raw<bytes> &raw, const Column &column)
+{
+  Neighbours<bytes> out;
+
+  if (bytes == 3) {
+    const uint32_t skip = 8 * (column.left & 3);
+    const uint32_t lower = __funnelshift_r (raw.word[0], raw.word[1], skip);
+    const uint32_t upper = __funnelshift_r (raw.word[1], raw.word[bytes - 1], skip);
+
+    out.word[0] = __byte_perm (lower, upper, 0x4130);
+    out.word[bytes > 2] = __byte_perm (lower, upper, 0x5252);
+  } else {
+    out.word[0] = __byte_perm (raw.word[0], raw.word[1], 0x5140);
+    if (bytes == 4)
+      out.word[bytes > 2] = __byte_perm (raw.word[0], raw.word[1], 0x7362);
+  }
+  return out;
+}
+
+/* Byte @c of the pixel between both. */
+template <unsigned bytes>
+static __device__ __forceinline__ uint32_t
+mix_byte (const Neighbours<bytes> &pixels, unsigned c, uint32_t weights)
+{
+  return c & 1 ? __dp2a_hi (weights, pixels.word[c / 2], 0u) : __dp2a_lo (weights, pixels.word[c / 2], 0u);
+}
+
+/* The pixels of one row; bytes from the first on. */
+template <unsigned bytes, unsigned pixels>
+static __device__ __forceinline__ uint32_t
+mix_pixels (const Raw<bytes> (&upper)[pixels], const Raw<bytes> (&lower)[pixels], const Column (&column)[pixels],
+            uint32_t weight)
+{
+  uint32_t sum[4] = {};
+
+#pragma unroll
+  for (unsigned k = 0; k < pixels; k++) {
+    const Neighbours<bytes> above = pair_up<bytes> (upper[k], column[k]), below = pair_up<bytes> (lower[k], column[k]);
+
+#pragma unroll
+    for (unsigned c = 0; c < bytes; c++)
+      sum[k * bytes + c] = mix_byte<bytes> (above, c, column[k].weights) * (GPU_RESIZE_ONE - weight) +
+                           mix_byte<bytes> (below, c, column[k].weights) * weight + (1u << (2 * GPU_RESIZE_BITS - 1));
+  }
+  /* Each sum's uppermost byte is the sample. */
+  return __byte_perm (__byte_perm (sum[0], sum[1], 0x0073), __byte_perm (sum[2], sum[3], 0x0073), 0x5410);
+}
+
+/* Pixels of 3 bytes of a warp, one a lane, to the row from @dst on, which @n bytes are left of, as words. */
+static __device__ __forceinline__ void
+store_triples (uint8_t *dst, uint32_t pixel, uint32_t n)
+{
+  const unsigned lane = threadIdx.x, first = 4 * lane / 3;
+  const uint32_t a = __shfl_sync (0xffffffff, pixel, (int)(first & 31));
+  const uint32_t b = __shfl_sync (0xffffffff, pixel, (int)((first + 1) & 31));
+  const unsigned skip = 4 * lane % 3;
+  /* From byte 0, 1 or 2 on of both; four bytes of six. */
+  const uint32_t word = __funnelshift_r (a | b << 24, b >> 8, 8 * skip);
+
+  if (lane < 24 && 4 * lane < n)
+    *(uint32_t *)(dst + 4 * lane) = word;
+}
+
+template <unsigned bytes>
+static __device__ __forceinline__ void
+resize_lines (const GpuResizePlane &plane, uint32_t thread, uint32_t y)
+{
+  const unsigned pixels = bytes > 2 ? 1 : 4 / bytes;
+  const uint32_t x0 = thread * pixels, row_bytes = plane.x.src * bytes;
+  const bool exists = x0 < plane.width;
+  Column column[pixels];
+  Raw<bytes> upper[GPU_RESIZE_LINES][pixels] = {}, lower[GPU_RESIZE_LINES][pixels] = {};
+  uint32_t weight[GPU_RESIZE_LINES] = {};
+
+  if (bytes != 3 && !exists)
+    return;
+#pragma unroll
+  for (unsigned k = 0; k < pixels; k++)
+    column[k] = make_column (plane.x, min (x0 + k, plane.width - 1), bytes);
+#pragma unroll
+  for (unsigned r = 0; r < GPU_RESIZE_LINES; r++) {
+    const GpuResizeTap v = gpu_resize_linear_fast (&plane.y, min (y + r * GPU_RESIZE_BLOCK_Y, plane.height - 1));
+
+    weight[r] = v.weight;
+#pragma unroll
+    for (unsigned k = 0; k < pixels; k++) {
+      upper[r][k] = load_raw<bytes> (plane.src + v.i0 * plane.src_stride, row_bytes, column[k]);
+      lower[r][k] = load_raw<bytes> (plane.src + v.i1 * plane.src_stride, row_bytes, column[k]);
+    }
+  }
+#pragma unroll
+  for (unsigned r = 0; r < GPU_RESIZE_LINES; r++) {
+    const uint32_t row = y + r * GPU_RESIZE_BLOCK_Y;
+    uint8_t *dst = plane.dst + row * plane.dst_stride;
+    const uint32_t out = mix_pixels<bytes, pixels> (upper[r], lower[r], column, weight[r]);
+
+    if (row >= plane.height)
+      break;
+    if (bytes == 3)
+      store_triples (dst + (x0 - threadIdx.x) * 3, out, (plane.width - min (x0 - threadIdx.x, plane.width)) * 3);
+    else
+      *(uint32_t *)(dst + x0 * bytes) = out;
+  }
+}
+
+static __device__ __forceinline__ void
+run_resize_bilinear_lines (const GpuResizeArgs &args)
+{
+  const unsigned rows = GPU_RESIZE_LINES * GPU_RESIZE_BLOCK_Y;
+  const uint32_t thread = blockIdx.x * GPU_RESIZE_BLOCK_X + threadIdx.x;
+
+  for (uint64_t row = (uint64_t)blockIdx.y * rows + threadIdx.y; row < args.rows.total;
+       row += (uint64_t)gridDim.y * rows) {
+    const unsigned i = gpu_plane_of_row (args.rows, row);
+    const GpuResizePlane &plane = args.plane[i];
+    const uint32_t y = (uint32_t)(row - args.rows.first[i]);
+
+    if (y >= plane.height)
+      continue;
+    if (plane.bytes == 1)
+      resize_lines<1> (plane, thread, y);
+    else if (plane.bytes == 2)
+      resize_lines<2> (plane, thread, y);
+    else if (plane.bytes == 3)
+      resize_lines<3> (plane, thread, y);
+    else
+      resize_lines<4> (plane, thread, y);
+  }
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, 4)
+    gpu_resize_bilinear_lines (const __grid_constant__ GpuResizeArgs args)
+{
+  run_resize_bilinear_lines (args);
+}
+
 /* Sample @i of a pixel: bits @i of @pixel, or those of the upper 10 that count of 16. */
 template <bool wide>
 static __device__ __forceinline__ int32_t

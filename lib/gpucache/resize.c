@@ -301,6 +301,13 @@ static const GpuKernel rows_kernel = {
     .run = gpu_resize_run_filter_rows,
 };
 
+static const GpuKernel spans_kernel = {
+    .name = "gpu_resize_filter_spans",
+    .args_size = sizeof (GpuFilterArgs),
+    .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
+    .run = gpu_resize_run_filter_rows,
+};
+
 static const GpuKernel columns_kernel = {
     .name = "gpu_resize_filter_columns",
     .args_size = sizeof (GpuFilterArgs),
@@ -428,6 +435,21 @@ run_pass (GpuStream *stream, GpuImage *src, GpuImage *table, GpuImage *dst, cons
   return gpu_images_submit (stream, reads, 2, &dst, 1, launch_pass, &pass, error);
 }
 
+/* Whether the fast pass of rows can: 8 bits, rows that are whole words, and filters that are not too wide. */
+static bool
+is_in_spans (const GpuFilterPlane *plane, const GpuFilterAxis *axis)
+{
+  const uint64_t row_bytes = (uint64_t)axis->in * plane->bytes;
+  const double scale = (axis->to - axis->from) / axis->out;
+  /* One more column than there are between the first and the last, what rounding adds, and up to 3 pixels before and
+   * after that make quads whole. */
+  const double pixels = GPU_RESIZE_BLOCK_X * MAX (scale, 1) + plane->taps + 12;
+  const double words = pixels / (plane->bytes > 2 ? 1 : 4 / plane->bytes);
+
+  return !plane->wide && !(((uintptr_t)plane->src | plane->src_stride | row_bytes) & 3) && row_bytes <= INT32_MAX &&
+         plane->taps + 2 <= GPU_RESIZE_SPAN_TAPS && words + 2 <= GPU_RESIZE_SPAN_WORDS;
+}
+
 /* What both passes have in common. */
 static GpuFilterPlane
 make_filter_plane (const GpuFormatInfo *info, unsigned number, const GpuResize *params)
@@ -452,6 +474,7 @@ resize_filtered (GpuResizer *self, GpuStream *stream, GpuImage *src, GpuImage *d
   GpuFilterArgs rows = {0}, columns = {0};
   GpuExtent rows_extent = {0, 0, 1}, columns_extent = {0, 0, 1};
   size_t offset[GPU_MAX_PLANES], size = 0;
+  bool in_spans = true;
 
   for (unsigned i = 0; i < info->n_planes; i++) {
     const PlanePlan *plan = &self->plane[i];
@@ -469,7 +492,7 @@ resize_filtered (GpuResizer *self, GpuStream *stream, GpuImage *src, GpuImage *d
     row->dst_stride = ((uint64_t)part.width * row->mid_bytes + 15) / 16 * 16;
     row->aligned = is_aligned (row->src, row->src_stride, NULL, 0, row->bytes);
     rows_extent.x = MAX (rows_extent.x, row->width);
-    gpu_op_add_rows (&rows.rows, i, (row->height - 1) / GPU_RESIZE_ROWS + 1, GPU_RESIZE_BLOCK_Y);
+    in_spans = in_spans && is_in_spans (row, &plan->axis[0]);
     offset[i] = size;
     size += (row->height * row->dst_stride + 255) / 256 * 256;
 
@@ -489,7 +512,13 @@ resize_filtered (GpuResizer *self, GpuStream *stream, GpuImage *src, GpuImage *d
     columns_extent.x = MAX (columns_extent.x, (column->width - 1) / GPU_RESIZE_PIXELS + 1);
     gpu_op_add_rows (&columns.rows, i, column->height, GPU_RESIZE_BLOCK_Y);
   }
-  rows_extent.y = gpu_op_extent_y (&rows.rows, GPU_RESIZE_BLOCK_Y);
+  for (unsigned i = 0; i < info->n_planes; i++)
+    if (in_spans)
+      gpu_op_add_rows (&rows.rows, i, (rows.plane[i].height - 1) / GPU_RESIZE_SPAN_ROWS + 1, 1);
+    else
+      gpu_op_add_rows (&rows.rows, i, (rows.plane[i].height - 1) / GPU_RESIZE_ROWS + 1, GPU_RESIZE_BLOCK_Y);
+  rows_extent.y = in_spans ? gpu_op_extent_y (&rows.rows, 1) * GPU_RESIZE_BLOCK_Y
+                           : gpu_op_extent_y (&rows.rows, GPU_RESIZE_BLOCK_Y);
   columns_extent.y = gpu_op_extent_y (&columns.rows, GPU_RESIZE_BLOCK_Y);
 
   GpuImage *between = gpu_op_scratch (stream, GPU_MEMORY_STREAM_ORDERED, size, error);
@@ -499,7 +528,8 @@ resize_filtered (GpuResizer *self, GpuStream *stream, GpuImage *src, GpuImage *d
     rows.plane[i].dst = (uint8_t *)gpu_image_data (between) + offset[i];
     columns.plane[i].src = rows.plane[i].dst;
   }
-  bool ok = run_pass (stream, src, self->table, between, &rows_kernel, &rows, rows_extent, error) &&
+  bool ok = run_pass (stream, src, self->table, between, in_spans ? &spans_kernel : &rows_kernel, &rows, rows_extent,
+                      error) &&
             run_pass (stream, between, self->table, dst, &columns_kernel, &columns, columns_extent, error);
   gpu_image_unref (between);
   return ok;

@@ -396,6 +396,245 @@ unpremultiply (uint32_t pixel, unsigned alpha)
   return out;
 }
 
+/* Filters of 8 bits, the fast way. Weights of up to 23 bits go in two parts of 11 and 12 bits, two taps at a time, of
+ * which one instruction makes the sum with two samples. */
+
+struct Weights {
+  uint32_t low;
+  uint32_t high;
+};
+
+#define LOW_BITS 11
+
+static __device__ __forceinline__ Weights
+split_weights (int32_t first, int32_t second)
+{
+  const uint32_t mask = (1u << LOW_BITS) - 1;
+
+  return Weights{((uint32_t)first & mask) | ((uint32_t)second & mask) << 16,
+                 ((uint32_t)(first >> LOW_BITS) & 0xffff) | (uint32_t)(second >> LOW_BITS) << 16};
+}
+
+/* Adds the products of both weights with the lower, or upper, two of four samples. */
+static __device__ __forceinline__ int32_t
+add_lower (uint32_t weights, uint32_t samples, int32_t sum)
+{
+  asm("dp2a.lo.s32.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(weights), "r"(samples));
+  return sum;
+}
+
+static __device__ __forceinline__ int32_t
+add_upper (uint32_t weights, uint32_t samples, int32_t sum)
+{
+  asm("dp2a.hi.s32.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(weights), "r"(samples));
+  return sum;
+}
+
+/* Sums of a pixel's samples, in both parts. */
+template <unsigned samples> struct Sums {
+  int32_t low[samples];
+  int32_t high[samples];
+};
+
+/* Two pixels of 3 or 4 bytes. */
+template <unsigned samples>
+static __device__ __forceinline__ void
+add_pixels (Sums<samples> &sums, const Weights &weights, uint32_t first, uint32_t second)
+{
+  const uint32_t lower = __byte_perm (first, second, 0x5140), upper = __byte_perm (first, second, 0x7362);
+
+  sums.low[0] = add_lower (weights.low, lower, sums.low[0]);
+  sums.high[0] = add_lower (weights.high, lower, sums.high[0]);
+  if (samples > 1) {
+    sums.low[samples > 1] = add_upper (weights.low, lower, sums.low[samples > 1]);
+    sums.high[samples > 1] = add_upper (weights.high, lower, sums.high[samples > 1]);
+  }
+  if (samples > 2) {
+    sums.low[samples > 2 ? 2 : 0] = add_lower (weights.low, upper, sums.low[samples > 2 ? 2 : 0]);
+    sums.high[samples > 2 ? 2 : 0] = add_lower (weights.high, upper, sums.high[samples > 2 ? 2 : 0]);
+  }
+  if (samples > 3) {
+    sums.low[samples > 3 ? 3 : 0] = add_upper (weights.low, upper, sums.low[samples > 3 ? 3 : 0]);
+    sums.high[samples > 3 ? 3 : 0] = add_upper (weights.high, upper, sums.high[samples > 3 ? 3 : 0]);
+  }
+}
+
+template <unsigned samples>
+static __device__ __forceinline__ uint32_t
+round_sums (const Sums<samples> &sums)
+{
+  uint32_t pixel = 0;
+
+#pragma unroll
+  for (unsigned c = 0; c < samples; c++)
+    pixel |= gpu_filter_round ((int32_t)((uint32_t)sums.high[c] << LOW_BITS) + sums.low[c], 0) << (8 * c);
+  return pixel;
+}
+
+/* Of a block of 32 columns and GPU_RESIZE_SPAN_ROWS rows: what the rows have there of the source, in words, and the
+ * weights, in pairs of taps. */
+struct Span {
+  uint32_t words[GPU_RESIZE_SPAN_ROWS][GPU_RESIZE_SPAN_WORDS];
+  Weights weights[GPU_RESIZE_SPAN_TAPS / 2][GPU_RESIZE_BLOCK_X];
+  int32_t first[GPU_RESIZE_BLOCK_X];
+};
+
+/* Four pixels of the source at @p, of which the words before @n bytes exist, to the words that they take in a span. */
+template <unsigned bytes>
+static __device__ __forceinline__ void
+stage_quad (const GpuFilterPlane &plane, const uint8_t *p, uint32_t n, uint32_t *words)
+{
+  uint32_t in[bytes];
+
+#pragma unroll
+  for (unsigned i = 0; i < bytes; i++)
+    in[i] = 4 * i < n ? *(const uint32_t *)(p + 4 * i) : 0;
+  if (bytes == 3) {
+    words[0] = in[0] & 0xffffff;
+    words[1] = __byte_perm (in[0], in[bytes > 1], 0x6543) & 0xffffff;
+    words[bytes > 2 ? 2 : 0] = __byte_perm (in[bytes > 1], in[bytes > 2 ? 2 : 0], 0x5432) & 0xffffff;
+    words[bytes > 2 ? 3 : 0] = in[bytes > 2 ? 2 : 0] >> 8;
+    return;
+  }
+#pragma unroll
+  for (unsigned i = 0; i < bytes; i++)
+    words[i] = bytes == 4 && plane.alpha < 4 ? premultiply (in[i], plane.alpha) : in[i];
+}
+
+template <unsigned bytes>
+static __device__ __forceinline__ void
+filter_span (const GpuFilterPlane &plane, uint32_t x0, uint32_t y0, Span &span)
+{
+  const unsigned lane = threadIdx.x, thread = threadIdx.y * GPU_RESIZE_BLOCK_X + lane;
+  const unsigned threads = GPU_RESIZE_BLOCK_X * GPU_RESIZE_BLOCK_Y;
+  const unsigned samples = bytes, rows = GPU_RESIZE_SPAN_ROWS / GPU_RESIZE_BLOCK_Y;
+  const unsigned quad_words = bytes > 2 ? 4 : bytes;
+  const uint32_t columns = min ((uint32_t)GPU_RESIZE_BLOCK_X, plane.width - x0);
+  const uint32_t height = min ((uint32_t)GPU_RESIZE_SPAN_ROWS, plane.height - y0);
+  const int32_t *table = plane.table + (uint64_t)x0 * (plane.taps + 2);
+  const int32_t *last = table + (columns - 1) * (plane.taps + 2);
+  const int32_t start = table[0] & ~3;
+  const uint32_t n_bytes = (uint32_t)(last[0] + last[1] - start) * bytes, quads = (n_bytes - 1) / (4 * bytes) + 1;
+  const uint32_t pairs = (plane.taps + 1) / 2;
+
+  for (unsigned t = thread; t < quads * height; t += threads) {
+    const unsigned row = t / quads, quad = t % quads;
+
+    stage_quad<bytes> (
+        plane, plane.src + ((uint64_t)plane.first + y0 + row) * plane.src_stride + ((uint64_t)start + 4 * quad) * bytes,
+        n_bytes - 4 * bytes * quad, span.words[row] + quad_words * quad);
+  }
+  /* One more pair, of zeros: pixels of one byte are taken four at a time. */
+  for (unsigned t = thread; t < (pairs + 1) * GPU_RESIZE_BLOCK_X; t += threads) {
+    const unsigned pair = t / GPU_RESIZE_BLOCK_X, x = t % GPU_RESIZE_BLOCK_X;
+    const int32_t *own = table + min (x, columns - 1) * (plane.taps + 2);
+    const int32_t n = own[1], k = (int32_t)(2 * pair);
+
+    span.weights[pair][x] = split_weights (k < n ? own[2 + k] : 0, k + 1 < n ? own[3 + k] : 0);
+    if (!pair)
+      span.first[x] = own[0] - start;
+  }
+  __syncthreads ();
+
+  const uint32_t first = (uint32_t)span.first[lane];
+  const uint32_t (*words)[GPU_RESIZE_SPAN_WORDS] = span.words + threadIdx.y * rows;
+  Sums<samples> sums[rows] = {};
+
+  if (bytes == 1) {
+    const uint32_t at = first / 4, skip = 8 * (first & 3);
+    uint32_t word[rows];
+
+#pragma unroll
+    for (unsigned r = 0; r < rows; r++)
+      word[r] = words[r][at];
+    for (uint32_t pair = 0; pair < pairs; pair += 2) {
+      const Weights lower = span.weights[pair][lane], upper = span.weights[pair + 1][lane];
+
+#pragma unroll
+      for (unsigned r = 0; r < rows; r++) {
+        const uint32_t next = words[r][at + pair / 2 + 1], four = __funnelshift_r (word[r], next, skip);
+
+        sums[r].low[0] = add_upper (upper.low, four, add_lower (lower.low, four, sums[r].low[0]));
+        sums[r].high[0] = add_upper (upper.high, four, add_lower (lower.high, four, sums[r].high[0]));
+        word[r] = next;
+      }
+    }
+  } else if (bytes == 2) {
+    const uint32_t at = first / 2, skip = 16 * (first & 1);
+    uint32_t word[rows];
+
+#pragma unroll
+    for (unsigned r = 0; r < rows; r++)
+      word[r] = words[r][at];
+    for (uint32_t pair = 0; pair < pairs; pair++) {
+      const Weights weights = span.weights[pair][lane];
+
+#pragma unroll
+      for (unsigned r = 0; r < rows; r++) {
+        const uint32_t next = words[r][at + pair + 1], two = __funnelshift_r (word[r], next, skip);
+
+        add_pixels<samples> (sums[r], weights, two, two >> 16);
+        word[r] = next;
+      }
+    }
+  } else {
+    for (uint32_t pair = 0; pair < pairs; pair++) {
+      const Weights weights = span.weights[pair][lane];
+
+#pragma unroll
+      for (unsigned r = 0; r < rows; r++)
+        add_pixels<samples> (sums[r], weights, words[r][first + 2 * pair], words[r][first + 2 * pair + 1]);
+    }
+  }
+
+#pragma unroll
+  for (unsigned r = 0; r < rows; r++) {
+    const uint32_t y = threadIdx.y * rows + r, pixel = round_sums<samples> (sums[r]);
+    uint8_t *dst = plane.dst + (y0 + y) * plane.dst_stride + (uint64_t)(x0 + lane) * (bytes == 3 ? 4 : bytes);
+
+    if (y >= height || lane >= columns)
+      continue;
+    if (bytes == 1)
+      *dst = (uint8_t)pixel;
+    else if (bytes == 2)
+      *(uint16_t *)dst = (uint16_t)pixel;
+    else
+      *(uint32_t *)dst = pixel;
+  }
+}
+
+static __device__ __forceinline__ void
+run_resize_filter_spans (const GpuFilterArgs &args)
+{
+  __shared__ Span span;
+  const uint32_t x0 = blockIdx.x * GPU_RESIZE_BLOCK_X;
+
+  for (uint64_t row = blockIdx.y; row < args.rows.total; row += gridDim.y) {
+    const unsigned i = gpu_plane_of_row (args.rows, row);
+    const GpuFilterPlane &plane = args.plane[i];
+    const uint32_t y0 = (uint32_t)(row - args.rows.first[i]) * GPU_RESIZE_SPAN_ROWS;
+
+    if (x0 >= plane.width)
+      continue;
+    if (plane.bytes == 1)
+      filter_span<1> (plane, x0, y0, span);
+    else if (plane.bytes == 2)
+      filter_span<2> (plane, x0, y0, span);
+    else if (plane.bytes == 3)
+      filter_span<3> (plane, x0, y0, span);
+    else
+      filter_span<4> (plane, x0, y0, span);
+    __syncthreads ();
+  }
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, 4)
+    gpu_resize_filter_spans (const __grid_constant__ GpuFilterArgs args)
+{
+  run_resize_filter_spans (args);
+}
+
 /* Four rows of column @x, from row @y on. */
 template <unsigned bytes, bool wide>
 static __device__ __forceinline__ void
@@ -504,6 +743,33 @@ load_between (const uint8_t *row, uint32_t x, uint32_t width, bool whole, uint32
     pixel[k] = x + k < width ? load_pixel<bytes> (row + (uint64_t)(x + k) * bytes, true) : 0;
 }
 
+/* The sums of 8-bit pixels, two taps at a time; the last of an odd number of them is taken with a weight of 0. */
+template <unsigned bytes>
+static __device__ __forceinline__ void
+filter_column_pairs (const GpuFilterPlane &plane, const int32_t *table, const uint8_t *row, uint32_t x, bool whole,
+                     uint32_t pixel[GPU_RESIZE_PIXELS])
+{
+  const unsigned mid_bytes = bytes == 3 ? 4 : bytes;
+  const int32_t taps = table[1];
+  Sums<bytes> sums[GPU_RESIZE_PIXELS] = {};
+
+  for (int32_t t = 0; t < taps; t += 2) {
+    const bool two = t + 1 < taps;
+    const Weights weights = split_weights (table[2 + t], two ? table[3 + t] : 0);
+    uint32_t first[GPU_RESIZE_PIXELS], second[GPU_RESIZE_PIXELS];
+
+    load_between<mid_bytes> (row, x, plane.part_width, whole, first);
+    load_between<mid_bytes> (row + (two ? plane.src_stride : 0), x, plane.part_width, whole, second);
+    row += 2 * plane.src_stride;
+#pragma unroll
+    for (unsigned k = 0; k < GPU_RESIZE_PIXELS; k++)
+      add_pixels<bytes> (sums[k], weights, first[k], second[k]);
+  }
+#pragma unroll
+  for (unsigned k = 0; k < GPU_RESIZE_PIXELS; k++)
+    pixel[k] = round_sums<bytes> (sums[k]);
+}
+
 /* Four pixels of row @y of the destination, from @x0 on. */
 template <unsigned bytes, bool wide>
 static __device__ __forceinline__ void
@@ -524,13 +790,16 @@ filter_columns (const GpuFilterPlane &plane, uint32_t x0, uint32_t y)
     const uint8_t *row = plane.src + (uint64_t)(table[0] - (int64_t)plane.first) * plane.src_stride;
     const bool whole = !(x & 3) && x < plane.part_width && plane.part_width - x >= GPU_RESIZE_PIXELS;
     int32_t sum[GPU_RESIZE_PIXELS][samples];
+    uint32_t narrow[GPU_RESIZE_PIXELS];
 
+    if (!wide)
+      filter_column_pairs<bytes> (plane, table, row, x, whole, narrow);
 #pragma unroll
     for (unsigned k = 0; k < GPU_RESIZE_PIXELS; k++)
 #pragma unroll
       for (unsigned c = 0; c < samples; c++)
         sum[k][c] = 0;
-    for (int32_t t = 0; t < taps; t++, row += plane.src_stride) {
+    for (int32_t t = 0; wide && t < taps; t++, row += plane.src_stride) {
       const int32_t weight = table[2 + t];
       uint32_t in[GPU_RESIZE_PIXELS];
 
@@ -544,12 +813,11 @@ filter_columns (const GpuFilterPlane &plane, uint32_t x0, uint32_t y)
 
 #pragma unroll
     for (unsigned k = 0; k < GPU_RESIZE_PIXELS; k++) {
-      uint32_t value = 0;
+      uint32_t value = wide ? 0 : narrow[k];
 
 #pragma unroll
-      for (unsigned c = 0; c < samples; c++)
-        value |=
-            wide ? gpu_filter_round (sum[k][c], wide) << (16 * c + 6) : gpu_filter_round (sum[k][c], wide) << (8 * c);
+      for (unsigned c = 0; wide && c < samples; c++)
+        value |= gpu_filter_round (sum[k][c], wide) << (16 * c + 6);
       if (bytes == 4 && !wide && plane.alpha < 4)
         value = unpremultiply (value, plane.alpha);
       if (x + k < plane.part_width)

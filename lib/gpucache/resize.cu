@@ -770,12 +770,40 @@ filter_column_pairs (const GpuFilterPlane &plane, const int32_t *table, const ui
     pixel[k] = round_sums<bytes> (sums[k]);
 }
 
+/* The same of 16 bits, of which the upper 10 count. */
+template <unsigned bytes>
+static __device__ __forceinline__ void
+filter_column_wide (const GpuFilterPlane &plane, const int32_t *table, const uint8_t *row, uint32_t x, bool whole,
+                    uint32_t pixel[GPU_RESIZE_PIXELS])
+{
+  const unsigned samples = bytes / 2;
+  int32_t sum[GPU_RESIZE_PIXELS][samples] = {};
+
+  for (int32_t t = 0; t < table[1]; t++, row += plane.src_stride) {
+    const int32_t weight = table[2 + t];
+    uint32_t in[GPU_RESIZE_PIXELS];
+
+    load_between<bytes> (row, x, plane.part_width, whole, in);
+#pragma unroll
+    for (unsigned k = 0; k < GPU_RESIZE_PIXELS; k++)
+#pragma unroll
+      for (unsigned c = 0; c < samples; c++)
+        sum[k][c] += sample_of<true> (in[k], c) * weight;
+  }
+#pragma unroll
+  for (unsigned k = 0; k < GPU_RESIZE_PIXELS; k++) {
+    pixel[k] = 0;
+#pragma unroll
+    for (unsigned c = 0; c < samples; c++)
+      pixel[k] |= gpu_filter_round (sum[k][c], true) << (16 * c + 6);
+  }
+}
+
 /* Four pixels of row @y of the destination, from @x0 on. */
 template <unsigned bytes, bool wide>
 static __device__ __forceinline__ void
 filter_columns (const GpuFilterPlane &plane, uint32_t x0, uint32_t y)
 {
-  const unsigned mid_bytes = bytes == 3 ? 4 : bytes, samples = wide ? bytes / 2 : bytes;
   const unsigned n = min (GPU_RESIZE_PIXELS, plane.width - x0);
   const uint32_t x = x0 - plane.left; /* in the part, or a number too large for it */
   uint32_t pixel[GPU_RESIZE_PIXELS];
@@ -786,43 +814,18 @@ filter_columns (const GpuFilterPlane &plane, uint32_t x0, uint32_t y)
 
   if (y - plane.top < plane.part_height && x0 + GPU_RESIZE_PIXELS > plane.left && x0 < plane.left + plane.part_width) {
     const int32_t *table = plane.table + (uint64_t)(y - plane.top) * (plane.taps + 2);
-    const int32_t taps = table[1];
     const uint8_t *row = plane.src + (uint64_t)(table[0] - (int64_t)plane.first) * plane.src_stride;
     const bool whole = !(x & 3) && x < plane.part_width && plane.part_width - x >= GPU_RESIZE_PIXELS;
-    int32_t sum[GPU_RESIZE_PIXELS][samples];
-    uint32_t narrow[GPU_RESIZE_PIXELS];
+    uint32_t value[GPU_RESIZE_PIXELS];
 
-    if (!wide)
-      filter_column_pairs<bytes> (plane, table, row, x, whole, narrow);
+    if constexpr (wide)
+      filter_column_wide<bytes> (plane, table, row, x, whole, value);
+    else
+      filter_column_pairs<bytes> (plane, table, row, x, whole, value);
 #pragma unroll
     for (unsigned k = 0; k < GPU_RESIZE_PIXELS; k++)
-#pragma unroll
-      for (unsigned c = 0; c < samples; c++)
-        sum[k][c] = 0;
-    for (int32_t t = 0; wide && t < taps; t++, row += plane.src_stride) {
-      const int32_t weight = table[2 + t];
-      uint32_t in[GPU_RESIZE_PIXELS];
-
-      load_between<mid_bytes> (row, x, plane.part_width, whole, in);
-#pragma unroll
-      for (unsigned k = 0; k < GPU_RESIZE_PIXELS; k++)
-#pragma unroll
-        for (unsigned c = 0; c < samples; c++)
-          sum[k][c] += sample_of<wide> (in[k], c) * weight;
-    }
-
-#pragma unroll
-    for (unsigned k = 0; k < GPU_RESIZE_PIXELS; k++) {
-      uint32_t value = wide ? 0 : narrow[k];
-
-#pragma unroll
-      for (unsigned c = 0; wide && c < samples; c++)
-        value |= gpu_filter_round (sum[k][c], wide) << (16 * c + 6);
-      if (bytes == 4 && !wide && plane.alpha < 4)
-        value = unpremultiply (value, plane.alpha);
       if (x + k < plane.part_width)
-        pixel[k] = value;
-    }
+        pixel[k] = bytes == 4 && !wide && plane.alpha < 4 ? unpremultiply (value[k], plane.alpha) : value[k];
   }
   store_pixels<bytes> (plane.dst + y * plane.dst_stride + (uint64_t)x0 * bytes, pixel, n, plane.aligned);
 }

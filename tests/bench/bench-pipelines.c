@@ -86,7 +86,10 @@ feed_open (Feed *feed, const char *description, GpuStream *stream, unsigned widt
   *feed = (Feed){.chain = chain_new (description, caps, out), .stream = stream};
   if (!feed->chain)
     return false;
-  GstBufferPool *pool = make_pool (stream ? gst_gpu_buffer_pool_new (device) : gst_video_buffer_pool_new (), caps);
+  GstBufferPool *pool =
+      stream ? make_pool (gst_gpu_buffer_pool_new (device), caps) : chain_proposed_pool (feed->chain, caps);
+  if (!pool)
+    pool = make_pool (gst_video_buffer_pool_new (), caps);
   for (unsigned i = 0; i < RING; i++) {
     GstFlowReturn flow = stream ? gst_gpu_buffer_pool_acquire_on (GST_GPU_BUFFER_POOL (pool), stream, &feed->input[i])
                                 : gst_buffer_pool_acquire_buffer (pool, &feed->input[i], NULL);
@@ -151,18 +154,19 @@ run_feed (void *data, unsigned n)
 typedef struct {
   Floor *floor;
   GpuStream *stream;
-} Launches;
+  FloorCall call;
+} Calls;
 
 static double
-run_launches (void *data, unsigned n)
+run_calls (void *data, unsigned n)
 {
-  Launches *launches = data;
+  Calls *calls = data;
   GError *error = NULL;
   const double start = bench_now ();
   for (unsigned i = 0; i < n; i++)
-    floor_launch (launches->floor, launches->stream);
+    floor_call (calls->floor, calls->stream, calls->call);
   const double ns = bench_now () - start;
-  gpu_stream_synchronize (launches->stream, &error);
+  gpu_stream_synchronize (calls->stream, &error);
   bench_check (error);
   return ns;
 }
@@ -205,15 +209,22 @@ print_calls (const uint64_t before[GPU_N_CALLS], unsigned frames)
 static void
 measure_host (Floor *floor)
 {
-  enum { FRAMES = 1000 };
-  Launches launches = {floor, new_stream ()};
+  const unsigned frames = gpu_device_is_host (device) ? 50 : 1000;
+  static const struct {
+    FloorCall call;
+    const char *name;
+  } others[] = {{FLOOR_TURN, "three kernels in turn with 400 bytes of arguments, a launch"},
+                {FLOOR_RECORD, "an event's record"},
+                {FLOOR_QUERY, "a question about an event"},
+                {FLOOR_CONTEXT, "a context pushed and popped"}};
+  Calls calls = {floor, new_stream (), FLOOR_LAUNCH};
   Feed small, full, nothing;
   uint64_t before[GPU_N_CALLS];
 
   feed_open (&small, CHAIN, new_stream (), 192, 108, "video/x-raw" GPU_FEATURE ",width=64,height=64");
   feed_open (&full, CHAIN, new_stream (), 1920, 1080, "video/x-raw" GPU_FEATURE "," OUT_SIZE);
   feed_open (&nothing, "identity ! identity ! identity", new_stream (), 192, 108, NULL);
-  const double launch = gpu_device_is_host (device) ? 0 : median_of_rounds (run_launches, &launches);
+  const double launch = gpu_device_is_host (device) ? 0 : median_of_rounds (run_calls, &calls);
   const double bare = median_of_rounds (run_feed, &nothing), chain = median_of_rounds (run_feed, &small) / N_ELEMENTS;
 
   bench_section ("Host time for a frame and element");
@@ -221,28 +232,32 @@ measure_host (Floor *floor)
     bench_row ("a kernel launch alone", launch, "ns", BENCH_NO_GOAL, 0);
     bench_row ("1.3 launches and 500 ns", 1.3 * launch + 500, "ns", BENCH_NO_GOAL, 0);
   }
+  for (size_t i = 0; launch > 0 && i < G_N_ELEMENTS (others); i++) {
+    calls.call = others[i].call;
+    bench_row (others[i].name, median_of_rounds (run_calls, &calls), "ns", BENCH_NO_GOAL, 0);
+  }
   bench_row ("identity", bare / N_ELEMENTS, "ns", BENCH_NO_GOAL, 0);
   bench_row_against ("flip, resize, normalize of 192x108", chain, "ns", launch > 0 ? 1.3 * launch + 500 : 0,
                      launch > 0 ? BENCH_AT_MOST : BENCH_NO_GOAL, 1);
-  for (unsigned i = 0; i < FRAMES; i++)
+  for (unsigned i = 0; i < frames; i++)
     feed_push (&full);
   for (unsigned i = 0; i < GPU_N_CALLS; i++)
     before[i] = gpu_device_calls (device, (GpuCall)i);
   const double start = bench_now (), cpu = cpu_now ();
-  for (unsigned i = 0; i < FRAMES; i++)
+  for (unsigned i = 0; i < frames; i++)
     feed_push (&full);
-  const double busy = (cpu_now () - cpu) / FRAMES;
+  const double busy = (cpu_now () - cpu) / frames;
   feed_wait (&full);
-  const double all = (bench_now () - start) / FRAMES;
+  const double all = (bench_now () - start) / frames;
   bench_row ("flip, resize, normalize of 1920x1080: the thread's CPU time", busy / N_ELEMENTS, "ns", BENCH_NO_GOAL, 0);
   bench_section ("Flip, resize to 640x640, normalize of 1920x1080 RGBA");
   bench_row ("time for a frame", all / 1e3, "us", BENCH_NO_GOAL, 0);
-  print_calls (before, FRAMES);
+  print_calls (before, frames);
 
   feed_close (&small);
   feed_close (&full);
   feed_close (&nothing);
-  gpu_stream_unref (launches.stream);
+  gpu_stream_unref (calls.stream);
 }
 
 /* The same by the library's own calls, to a tensor as a model takes it: no elements, but memory from the cache for each
@@ -314,6 +329,7 @@ measure_library (void)
 
 typedef struct {
   Feed feed;
+  Floor *floor; /* NULL: frames go through the feed; else bare launches take their place */
   unsigned frames;
   double cpu_ns;
   GThread *thread;
@@ -324,8 +340,14 @@ run_chain (gpointer data)
 {
   Runner *runner = data;
   const double start = cpu_now ();
-  for (unsigned i = 0; i < runner->frames; i++)
-    feed_push (&runner->feed);
+  if (runner->floor)
+    floor_enter (runner->floor);
+  for (unsigned i = 0; i < runner->frames; i++) {
+    if (!runner->floor)
+      feed_push (&runner->feed);
+    for (unsigned k = 0; runner->floor && k < N_ELEMENTS; k++)
+      floor_call (runner->floor, runner->feed.stream, FLOOR_LAUNCH);
+  }
   runner->cpu_ns = cpu_now () - start;
   feed_wait (&runner->feed);
   return NULL;
@@ -345,13 +367,14 @@ run_chains (Runner *runners, unsigned n, unsigned frames)
 }
 
 static void
-measure_many (void)
+measure_many (Floor *floor)
 {
   static const unsigned numbers[] = {1, 4, 16, 64};
   const unsigned total = gpu_device_is_host (device) ? 64 : 16384;
   const unsigned most = gpu_device_is_host (device) ? 4 : MAX_CHAINS;
   Runner *runners = g_new0 (Runner, MAX_CHAINS);
   double rate[G_N_ELEMENTS (numbers)] = {0}, host[G_N_ELEMENTS (numbers)] = {0}, bytes[G_N_ELEMENTS (numbers)] = {0};
+  double launches[G_N_ELEMENTS (numbers)] = {0}, launch_host[G_N_ELEMENTS (numbers)] = {0};
   GError *error = NULL;
 
   for (unsigned k = 0; k < G_N_ELEMENTS (numbers) && numbers[k] <= most; k++) {
@@ -371,16 +394,27 @@ measure_many (void)
     for (unsigned i = 0; i < n; i++)
       host[k] += runners[i].cpu_ns / (total / n * n);
     for (unsigned i = 0; i < n; i++)
+      runners[i].floor = floor;
+    launches[k] = total / n * n / run_chains (runners, n, total / n) * 1e9;
+    for (unsigned i = 0; i < n; i++)
+      launch_host[k] += runners[i].cpu_ns / (total / n * n);
+    for (unsigned i = 0; i < n; i++) {
+      runners[i].floor = NULL;
       feed_close (&runners[i].feed);
+    }
   }
 
   const struct {
     const char *title, *unit;
     double *values;
   } tables[] = {{"Pipelines in one process, 1080p flip, resize, normalize: frames in all", "1/s", rate},
+                {"Threads that launch three kernels that do nothing instead: times in all", "1/s", launches},
                 {"The threads' CPU time for a frame", "ns", host},
+                {"The same of threads that launch", "ns", launch_host},
                 {"Memory of a pipeline besides its input", "MiB", bytes}};
   for (size_t t = 0; t < G_N_ELEMENTS (tables); t++) {
+    if (gpu_device_is_host (device) && (tables[t].values == launches || tables[t].values == launch_host))
+      continue;
     bench_section (tables[t].title);
     for (unsigned k = 0; k < G_N_ELEMENTS (numbers) && numbers[k] <= most; k++) {
       g_autofree char *name = g_strdup_printf ("%u", numbers[k]);
@@ -432,7 +466,7 @@ measure_peers (void)
   };
   static const Way copies[] = {
       {"gpuupload, gpudownload", "gpuupload ! gpudownload", "video/x-raw", false},
-      {"cudaupload, cudadownload", "cudaupload ! cudadownload", "video/x-raw", false},
+      {"cudaupload, cudadownload", "cudaupload ! video/x-raw(memory:CUDAMemory) ! cudadownload", "video/x-raw", false},
   };
   measure_ways ("1080p RGBA to 640x640, a frame", chains, G_N_ELEMENTS (chains), 50);
   measure_ways ("1080p RGBA to the device and back, a frame", copies, G_N_ELEMENTS (copies), 50);
@@ -448,7 +482,7 @@ main (int argc, char **argv)
   Floor *floor = floor_new (device);
   measure_host (floor);
   measure_library ();
-  measure_many ();
+  measure_many (floor);
   measure_peers ();
   floor_free (floor);
   gpu_device_unref (device);

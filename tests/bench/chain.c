@@ -78,6 +78,26 @@ chain_new (const char *description, const char *caps, const char *out)
   return self;
 }
 
+GstBufferPool *
+chain_proposed_pool (Chain *self, const char *caps_text)
+{
+  g_autoptr (GstCaps) caps = gst_caps_from_string (caps_text);
+  GstQuery *query = gst_query_new_allocation (caps, TRUE);
+  GstBufferPool *pool = NULL;
+  guint size = 0, least = 0, most = 0;
+  if (gst_pad_peer_query (self->src, query) && gst_query_get_n_allocation_pools (query) > 0)
+    gst_query_parse_nth_allocation_pool (query, 0, &pool, &size, &least, &most);
+  gst_query_unref (query);
+  if (!pool)
+    return NULL;
+  GstStructure *config = gst_buffer_pool_get_config (pool);
+  gst_buffer_pool_config_set_params (config, caps, size, least, 0);
+  gst_buffer_pool_config_add_option (config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  if (!gst_buffer_pool_set_config (pool, config) || !gst_buffer_pool_set_active (pool, TRUE))
+    fail (self, "the pool that the first element proposes cannot be used");
+  return pool;
+}
+
 void
 chain_push (Chain *self, GstBuffer *buffer)
 {

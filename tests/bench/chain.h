@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include <gst/gst.h>
+#include <gst/video/video.h>
 
 typedef struct Chain Chain;
 
@@ -19,6 +19,9 @@ typedef struct Chain Chain;
  */
 Chain *chain_new (const char *description, const char *caps, const char *out);
 void chain_free (Chain *chain);
+
+/** Returns: (nullable) (transfer full): the pool that the first element proposes, active: as a source would use it. */
+GstBufferPool *chain_proposed_pool (Chain *chain, const char *caps);
 
 /** Ends the program if it is refused. */
 void chain_push (Chain *chain, GstBuffer *buffer);

@@ -18,3 +18,7 @@ typedef struct {
   uint64_t n_read;
   uint64_t n_write;
 } FloorArgs;
+
+typedef struct {
+  uint64_t word[50];
+} FloorTurnArgs;

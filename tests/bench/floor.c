@@ -21,6 +21,7 @@ extern const GpuCudaBinary bench_cuda_binaries[];
 #define ENTRIES(ENTRY)                                                                                                 \
   ENTRY (GetErrorName, 6000, "cuGetErrorName")                                                                         \
   ENTRY (CtxPushCurrent, 4000, "cuCtxPushCurrent_v2")                                                                  \
+  ENTRY (CtxPopCurrent, 4000, "cuCtxPopCurrent_v2")                                                                    \
   ENTRY (ModuleLoadData, 2000, "cuModuleLoadData")                                                                     \
   ENTRY (ModuleUnload, 2000, "cuModuleUnload")                                                                         \
   ENTRY (ModuleGetFunction, 2000, "cuModuleGetFunction")                                                               \
@@ -28,6 +29,7 @@ extern const GpuCudaBinary bench_cuda_binaries[];
   ENTRY (EventCreate, 2000, "cuEventCreate")                                                                           \
   ENTRY (EventDestroy, 4000, "cuEventDestroy_v2")                                                                      \
   ENTRY (EventRecord, 2000, "cuEventRecord")                                                                           \
+  ENTRY (EventQuery, 2000, "cuEventQuery")                                                                             \
   ENTRY (EventSynchronize, 2000, "cuEventSynchronize")                                                                 \
   ENTRY (EventElapsedTime, 2000, "cuEventElapsedTime")
 #define FIELD(name, version, symbol) PFN_cu##name##_v##version name;
@@ -44,8 +46,9 @@ struct Floor {
 #ifdef GPU_HAVE_CUDA
   Driver *cu; /* NULL: the CPU device */
   CUmodule module;
-  CUfunction copy, nothing;
-  CUevent begin, end;
+  CUfunction copy, nothing, turn[3];
+  CUevent begin, end, plain; /* plain: without a time */
+  unsigned next;
 #endif
 };
 
@@ -74,7 +77,7 @@ load_driver (Driver *cu)
 #undef LOAD
 }
 
-/* With the context current, which it stays. */
+/* With the context current, which it stays on this thread. */
 static void
 open_cuda (Floor *self)
 {
@@ -84,6 +87,10 @@ open_cuda (Floor *self)
   must (self, self->cu->ModuleLoadData (&self->module, bench_cuda_binaries[0].data), "cuModuleLoadData");
   must (self, self->cu->ModuleGetFunction (&self->copy, self->module, "bench_floor_copy"), "cuModuleGetFunction");
   must (self, self->cu->ModuleGetFunction (&self->nothing, self->module, "bench_floor_nothing"), "cuModuleGetFunction");
+  static const char *const turns[] = {"bench_floor_turn_0", "bench_floor_turn_1", "bench_floor_turn_2"};
+  for (unsigned i = 0; i < G_N_ELEMENTS (turns); i++)
+    must (self, self->cu->ModuleGetFunction (&self->turn[i], self->module, turns[i]), "cuModuleGetFunction");
+  must (self, self->cu->EventCreate (&self->plain, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC), "cuEventCreate");
   must (self, self->cu->EventCreate (&self->begin, CU_EVENT_DEFAULT), "cuEventCreate");
   must (self, self->cu->EventCreate (&self->end, CU_EVENT_DEFAULT), "cuEventCreate");
 }
@@ -108,6 +115,7 @@ floor_free (Floor *self)
   if (self->cu) {
     self->cu->EventDestroy (self->begin);
     self->cu->EventDestroy (self->end);
+    self->cu->EventDestroy (self->plain);
     self->cu->ModuleUnload (self->module);
     g_free (self->cu);
   }
@@ -166,17 +174,60 @@ floor_copy (Floor *self, GpuStream *stream, unsigned n, void *const *dst, size_t
   copy_on_host (&copies);
 }
 
+#ifdef GPU_HAVE_CUDA
+static CUresult
+launch_nothing (Floor *self, CUfunction function, void *args, CUstream stream)
+{
+  void *params[] = {args};
+  return self->cu->LaunchKernel (function, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL);
+}
+
+static void
+call_cuda (Floor *self, CUstream stream, FloorCall call)
+{
+  FloorArgs args = {0};
+  FloorTurnArgs turn_args = {0};
+  CUcontext context = NULL;
+  CUresult result = CUDA_SUCCESS;
+  switch (call) {
+  case FLOOR_LAUNCH:
+    result = launch_nothing (self, self->nothing, &args, stream);
+    break;
+  case FLOOR_TURN:
+    result = launch_nothing (self, self->turn[self->next], &turn_args, stream);
+    self->next = (self->next + 1) % G_N_ELEMENTS (self->turn);
+    break;
+  case FLOOR_RECORD:
+    result = self->cu->EventRecord (self->plain, stream);
+    break;
+  case FLOOR_QUERY:
+    result = self->cu->EventQuery (self->plain);
+    result = result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;
+    break;
+  case FLOOR_CONTEXT:
+    result = self->cu->CtxPushCurrent (gpu_device_cuda_context (self->device));
+    self->cu->CtxPopCurrent (&context);
+    break;
+  }
+  must (self, result, "a call of the driver");
+}
+#endif
+
 void
-floor_launch (Floor *self, GpuStream *stream)
+floor_enter (Floor *self)
 {
 #ifdef GPU_HAVE_CUDA
-  if (self->cu) {
-    FloorArgs args = {0};
-    void *params[] = {&args};
-    must (self,
-          self->cu->LaunchKernel (self->nothing, 1, 1, 1, 32, 1, 1, 0, gpu_stream_cuda_stream (stream), params, NULL),
-          "cuLaunchKernel");
-  }
+  if (self->cu)
+    must (self, self->cu->CtxPushCurrent (gpu_device_cuda_context (self->device)), "cuCtxPushCurrent");
+#endif
+}
+
+void
+floor_call (Floor *self, GpuStream *stream, FloorCall call)
+{
+#ifdef GPU_HAVE_CUDA
+  if (self->cu)
+    call_cuda (self, gpu_stream_cuda_stream (stream), call);
 #endif
 }
 

@@ -19,8 +19,24 @@ __launch_bounds__ (FLOOR_BLOCK) bench_floor_copy (const __grid_constant__ FloorA
     dst[i < args.n_write ? i : 0] = v;
 }
 
-/* Does nothing: what a launch costs the host. */
+/* These do nothing: what launches cost the host, of one kernel again and again, and of three in turn with as many bytes
+ * of arguments as an operation has. */
 extern "C" __global__ void
 bench_floor_nothing (const __grid_constant__ FloorArgs args)
+{
+}
+
+extern "C" __global__ void
+bench_floor_turn_0 (const __grid_constant__ FloorTurnArgs args)
+{
+}
+
+extern "C" __global__ void
+bench_floor_turn_1 (const __grid_constant__ FloorTurnArgs args)
+{
+}
+
+extern "C" __global__ void
+bench_floor_turn_2 (const __grid_constant__ FloorTurnArgs args)
 {
 }

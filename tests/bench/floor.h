@@ -22,8 +22,19 @@ void floor_free (Floor *floor);
 void
 floor_copy (Floor *floor, GpuStream *stream, unsigned n, void *const *dst, size_t write, void *const *src, size_t read);
 
-/** Submits a kernel that does nothing: what a launch costs. Nothing on the CPU device. */
-void floor_launch (Floor *floor, GpuStream *stream);
+typedef enum {
+  FLOOR_LAUNCH,  /* a kernel that does nothing */
+  FLOOR_TURN,    /* the same, of three kernels in turn, with as many arguments as an operation has */
+  FLOOR_RECORD,  /* an event's record */
+  FLOOR_QUERY,   /* a question about an event */
+  FLOOR_CONTEXT, /* a context made current, and what was before that again */
+} FloorCall;
+
+/** Makes the device's context current on the calling thread for good, as floor_new() does on its own. */
+void floor_enter (Floor *floor);
+
+/** Makes the driver's call; nothing on the CPU device. */
+void floor_call (Floor *floor, GpuStream *stream, FloorCall call);
 
 /**
  * floor_time:

@@ -204,18 +204,18 @@ load_raw (const uint8_t *row, uint32_t row_bytes, const Column &column)
 {
   Raw<bytes> raw = {};
 
-  if (bytes == 4) {
+  if constexpr (bytes == 4) {
     raw.word[0] = *(const uint32_t *)(row + column.left);
     raw.word[1] = *(const uint32_t *)(row + column.right);
-  } else if (bytes == 3) {
+  } else if constexpr (bytes == 3) {
     const uint32_t at = column.left & ~3u;
 
     raw.word[0] = *(const uint32_t *)(row + at);
     if (at + 4 < row_bytes)
       raw.word[1] = *(const uint32_t *)(row + at + 4);
     if (at + 8 < row_bytes && (column.left & 3) == 3)
-      raw.word[bytes - 1] = *(const uint32_t *)(row + at + 8);
-  } else if (bytes == 2) {
+      raw.word[2] = *(const uint32_t *)(row + at + 8);
+  } else if constexpr (bytes == 2) {
     raw.word[0] = *(const uint16_t *)(row + column.left);
     raw.word[1] = *(const uint16_t *)(row + column.right);
   } else {
@@ -231,17 +231,17 @@ pair_up (const Raw<bytes> &raw, const Column &column)
 {
   Neighbours<bytes> out;
 
-  if (bytes == 3) {
+  if constexpr (bytes == 3) {
     const uint32_t skip = 8 * (column.left & 3);
     const uint32_t lower = __funnelshift_r (raw.word[0], raw.word[1], skip);
-    const uint32_t upper = __funnelshift_r (raw.word[1], raw.word[bytes - 1], skip);
+    const uint32_t upper = __funnelshift_r (raw.word[1], raw.word[2], skip);
 
     out.word[0] = __byte_perm (lower, upper, 0x4130);
-    out.word[bytes > 2] = __byte_perm (lower, upper, 0x5252);
+    out.word[1] = __byte_perm (lower, upper, 0x5252);
   } else {
     out.word[0] = __byte_perm (raw.word[0], raw.word[1], 0x5140);
-    if (bytes == 4)
-      out.word[bytes > 2] = __byte_perm (raw.word[0], raw.word[1], 0x7362);
+    if constexpr (bytes == 4)
+      out.word[1] = __byte_perm (raw.word[0], raw.word[1], 0x7362);
   }
   return out;
 }
@@ -445,17 +445,17 @@ add_pixels (Sums<samples> &sums, const Weights &weights, uint32_t first, uint32_
 
   sums.low[0] = add_lower (weights.low, lower, sums.low[0]);
   sums.high[0] = add_lower (weights.high, lower, sums.high[0]);
-  if (samples > 1) {
-    sums.low[samples > 1] = add_upper (weights.low, lower, sums.low[samples > 1]);
-    sums.high[samples > 1] = add_upper (weights.high, lower, sums.high[samples > 1]);
+  if constexpr (samples > 1) {
+    sums.low[1] = add_upper (weights.low, lower, sums.low[1]);
+    sums.high[1] = add_upper (weights.high, lower, sums.high[1]);
   }
-  if (samples > 2) {
-    sums.low[samples > 2 ? 2 : 0] = add_lower (weights.low, upper, sums.low[samples > 2 ? 2 : 0]);
-    sums.high[samples > 2 ? 2 : 0] = add_lower (weights.high, upper, sums.high[samples > 2 ? 2 : 0]);
+  if constexpr (samples > 2) {
+    sums.low[2] = add_lower (weights.low, upper, sums.low[2]);
+    sums.high[2] = add_lower (weights.high, upper, sums.high[2]);
   }
-  if (samples > 3) {
-    sums.low[samples > 3 ? 3 : 0] = add_upper (weights.low, upper, sums.low[samples > 3 ? 3 : 0]);
-    sums.high[samples > 3 ? 3 : 0] = add_upper (weights.high, upper, sums.high[samples > 3 ? 3 : 0]);
+  if constexpr (samples > 3) {
+    sums.low[3] = add_upper (weights.low, upper, sums.low[3]);
+    sums.high[3] = add_upper (weights.high, upper, sums.high[3]);
   }
 }
 
@@ -489,16 +489,16 @@ stage_quad (const GpuFilterPlane &plane, const uint8_t *p, uint32_t n, uint32_t 
 #pragma unroll
   for (unsigned i = 0; i < bytes; i++)
     in[i] = 4 * i < n ? *(const uint32_t *)(p + 4 * i) : 0;
-  if (bytes == 3) {
+  if constexpr (bytes == 3) {
     words[0] = in[0] & 0xffffff;
-    words[1] = __byte_perm (in[0], in[bytes > 1], 0x6543) & 0xffffff;
-    words[bytes > 2 ? 2 : 0] = __byte_perm (in[bytes > 1], in[bytes > 2 ? 2 : 0], 0x5432) & 0xffffff;
-    words[bytes > 2 ? 3 : 0] = in[bytes > 2 ? 2 : 0] >> 8;
-    return;
-  }
+    words[1] = __byte_perm (in[0], in[1], 0x6543) & 0xffffff;
+    words[2] = __byte_perm (in[1], in[2], 0x5432) & 0xffffff;
+    words[3] = in[2] >> 8;
+  } else {
 #pragma unroll
-  for (unsigned i = 0; i < bytes; i++)
-    words[i] = bytes == 4 && plane.alpha < 4 ? premultiply (in[i], plane.alpha) : in[i];
+    for (unsigned i = 0; i < bytes; i++)
+      words[i] = bytes == 4 && plane.alpha < 4 ? premultiply (in[i], plane.alpha) : in[i];
+  }
 }
 
 template <unsigned bytes>

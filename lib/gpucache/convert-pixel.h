@@ -14,6 +14,10 @@
 #define GPU_CONVERT_SUB_BITS 4
 #define GPU_CONVERT_BITS 6
 
+/** Rows of 16 samples, and quads of tensors' elements, that a thread takes at a time. */
+#define GPU_CONVERT_LINE_ROWS 2
+#define GPU_CONVERT_QUADS 2
+
 /**
  * GpuConvertSide:
  * @pixels: of RGB formats and GRAY8; of 4:2:0 formats the luma plane

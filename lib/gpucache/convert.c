@@ -234,6 +234,13 @@ static const GpuKernel planes_kernel = {
     .run = gpu_convert_run_planes,
 };
 
+static const GpuKernel plane_lines_kernel = {
+    .name = "gpu_convert_plane_lines",
+    .args_size = sizeof (GpuPlanesArgs),
+    .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+    .run = gpu_convert_run_planes,
+};
+
 static const GpuKernel elements_kernel = {
     .name = "gpu_convert_elements",
     .args_size = sizeof (GpuElementsArgs),
@@ -282,6 +289,19 @@ convert_pixels (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConver
   return gpu_images_launch (stream, src, dst, kernel, &args, extent, error);
 }
 
+/* Whether a plane's samples of 8 bits are lines of 16 bytes, or, of one component of chroma, of 8, at multiples of
+ * that. */
+static bool
+is_in_plane_lines (const GpuPixels *pixels)
+{
+  const bool alone = pixels->channels == 2 && pixels->group == 1;
+  uintptr_t misaligned = 0;
+
+  for (unsigned c = 0; c < pixels->channels; c++)
+    misaligned |= ((uintptr_t)pixels->data[c] - pixels->at[c]) | pixels->stride[c];
+  return pixels->size == 1 && !(misaligned & (alone ? 7 : 15));
+}
+
 /* Sample by sample: from 4:2:0 to 4:2:0 of the same matrix and site, or to GRAY8. */
 static bool
 convert_planes (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConvert *params, GError **error)
@@ -315,6 +335,15 @@ convert_planes (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConver
     args.offset[i] = (int32_t)lrint (ldexp (dst_space.zero[i] - src_space.zero[i] * factor, 17)) + (1 << 16);
   }
   args.rows = args.height[0] + args.height[1];
+
+  bool in_lines = spec->width % 16 == 0;
+  for (unsigned i = 0; i <= chroma; i++)
+    in_lines = in_lines && is_in_plane_lines (&args.src[i]) && is_in_plane_lines (&args.dst[i]);
+  if (in_lines) {
+    const GpuExtent extent = gpu_op_quad_extent (
+        spec->width / 4, (args.rows - 1) / (GPU_CONVERT_LINE_ROWS * GPU_OP_QUAD_BLOCK_Y) * GPU_OP_QUAD_BLOCK_Y + 1);
+    return gpu_images_launch (stream, src, dst, &plane_lines_kernel, &args, extent, error);
+  }
   return gpu_images_launch (stream, src, dst, &planes_kernel, &args, gpu_op_quad_extent (spec->width, args.rows),
                             error);
 }
@@ -352,7 +381,7 @@ convert_tensors (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConve
       .dst_size = dst_size,
       .vector = !(src_address & (4 * src_size - 1)) && !(dst_address & (4 * dst_size - 1)),
   };
-  const GpuExtent extent = {(uint32_t)MIN (n / 4 + 1, (uint64_t)1 << 30), 1, 1};
+  const GpuExtent extent = {(uint32_t)MIN (n / (4 * GPU_CONVERT_QUADS) + 1, (uint64_t)1 << 30), 1, 1};
   return gpu_images_launch (stream, src, dst, &elements_kernel, &args, extent, error);
 }
 

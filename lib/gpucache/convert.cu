@@ -651,22 +651,117 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_planes (const
   }
 }
 
+/* The same of 8 bits, 16 samples a thread: of luma, or of both components of chroma together, in the order U, V, U, V,
+ * wherever they lie. */
+static __device__ __forceinline__ void
+load_line (const GpuPixels &pixels, uint64_t x, uint64_t y, uint32_t line[4])
+{
+  if (pixels.channels == 1 || pixels.group == 2) {
+    gpu_load_words<4> (pixels.data[0] + y * pixels.stride[0] + x, line);
+    return;
+  }
+  const uint2 u = *(const uint2 *)(pixels.data[0] + y * pixels.stride[0] + x / 2);
+  const uint2 v = *(const uint2 *)(pixels.data[1] + y * pixels.stride[1] + x / 2);
+  line[0] = __byte_perm (u.x, v.x, 0x5140), line[1] = __byte_perm (u.x, v.x, 0x7362);
+  line[2] = __byte_perm (u.y, v.y, 0x5140), line[3] = __byte_perm (u.y, v.y, 0x7362);
+}
+
+static __device__ __forceinline__ void
+store_line (const GpuPixels &pixels, uint64_t x, uint64_t y, const uint32_t line[4])
+{
+  if (pixels.channels == 1 || pixels.group == 2) {
+    gpu_store_words<4> (pixels.data[0] + y * pixels.stride[0] + x, line);
+    return;
+  }
+  *(uint2 *)(pixels.data[0] + y * pixels.stride[0] + x / 2) =
+      make_uint2 (__byte_perm (line[0], line[1], 0x6420), __byte_perm (line[2], line[3], 0x6420));
+  *(uint2 *)(pixels.data[1] + y * pixels.stride[1] + x / 2) =
+      make_uint2 (__byte_perm (line[0], line[1], 0x7531), __byte_perm (line[2], line[3], 0x7531));
+}
+
+static __device__ __forceinline__ int32_t
+scale_sample (const GpuPlanesArgs &args, unsigned plane, uint32_t sample)
+{
+  return ((int32_t)sample * args.factor[plane] + args.offset[plane]) >> (int)args.shift[plane];
+}
+
+static __device__ __forceinline__ void
+run_convert_plane_lines (const GpuPlanesArgs &args)
+{
+  const unsigned rows = GPU_CONVERT_LINE_ROWS * GPU_QUAD_BLOCK_Y;
+  const uint64_t x = 16 * ((uint64_t)blockIdx.x * GPU_QUAD_BLOCK_X + threadIdx.x);
+
+  if (x >= args.width[0])
+    return;
+  for (uint64_t row = (uint64_t)blockIdx.y * rows + threadIdx.y; row < args.rows; row += (uint64_t)gridDim.y * rows) {
+    uint32_t line[GPU_CONVERT_LINE_ROWS][4] = {};
+
+#pragma unroll
+    for (unsigned r = 0; r < GPU_CONVERT_LINE_ROWS; r++) {
+      const uint64_t y = row + r * GPU_QUAD_BLOCK_Y;
+
+      if (y < args.rows)
+        load_line (args.src[y >= args.first], x, y >= args.first ? y - args.first : y, line[r]);
+    }
+#pragma unroll
+    for (unsigned r = 0; r < GPU_CONVERT_LINE_ROWS; r++) {
+      const uint64_t y = row + r * GPU_QUAD_BLOCK_Y;
+      const unsigned plane = y >= args.first;
+
+      if (y >= args.rows)
+        break;
+#pragma unroll
+      for (unsigned i = 0; i < 4; i++) {
+        const uint32_t in = line[r][i];
+
+        line[r][i] = gpu_pack_saturated (
+            scale_sample (args, plane, in & 0xff), scale_sample (args, plane, in >> 8 & 0xff),
+            gpu_pack_saturated (scale_sample (args, plane, in >> 16 & 0xff), scale_sample (args, plane, in >> 24), 0));
+      }
+      store_line (args.dst[plane], x, plane ? y - args.first : y, line[r]);
+    }
+  }
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
+    gpu_convert_plane_lines (const __grid_constant__ GpuPlanesArgs args)
+{
+  run_convert_plane_lines (args);
+}
+
 template <unsigned src_size, unsigned dst_size>
 static __device__ __forceinline__ void
 convert_elements (const GpuElementsArgs &args)
 {
-  const uint64_t step = (uint64_t)gridDim.x * GPU_QUAD_BLOCK_X * GPU_QUAD_BLOCK_Y * GPU_QUAD;
+  const unsigned threads = GPU_QUAD_BLOCK_X * GPU_QUAD_BLOCK_Y, block = threads * GPU_QUAD * GPU_CONVERT_QUADS;
 
-  for (uint64_t i = ((uint64_t)blockIdx.x * GPU_QUAD_BLOCK_X * GPU_QUAD_BLOCK_Y + threadIdx.x) * GPU_QUAD; i < args.n;
-       i += step) {
-    const unsigned n = (unsigned)min ((uint64_t)GPU_QUAD, args.n - i);
-    uint32_t words[src_size], out[GPU_QUAD];
+  for (uint64_t start = (uint64_t)blockIdx.x * block + threadIdx.x * GPU_QUAD; start < args.n;
+       start += (uint64_t)gridDim.x * block) {
+    uint32_t words[GPU_CONVERT_QUADS][src_size];
 
-    gpu_load_quad<src_size, 1> (args.src + i * src_size, n, args.vector, words);
 #pragma unroll
-    for (unsigned k = 0; k < GPU_QUAD; k++)
-      out[k] = gpu_convert_element (gpu_quad_element<src_size> (words, k), src_size, dst_size, args.scale, args.offset);
-    gpu_store_plane_quad<dst_size> (args.dst + i * dst_size, n, args.vector, out);
+    for (unsigned q = 0; q < GPU_CONVERT_QUADS; q++) {
+      const uint64_t i = start + q * threads * GPU_QUAD;
+
+      if (i < args.n)
+        gpu_load_quad<src_size, 1> (args.src + i * src_size, (unsigned)min ((uint64_t)GPU_QUAD, args.n - i),
+                                    args.vector, words[q]);
+    }
+#pragma unroll
+    for (unsigned q = 0; q < GPU_CONVERT_QUADS; q++) {
+      const uint64_t i = start + q * threads * GPU_QUAD;
+      uint32_t out[GPU_QUAD];
+
+      if (i >= args.n)
+        break;
+#pragma unroll
+      for (unsigned k = 0; k < GPU_QUAD; k++)
+        out[k] =
+            gpu_convert_element (gpu_quad_element<src_size> (words[q], k), src_size, dst_size, args.scale, args.offset);
+      gpu_store_plane_quad<dst_size> (args.dst + i * dst_size, (unsigned)min ((uint64_t)GPU_QUAD, args.n - i),
+                                      args.vector, out);
+    }
   }
 }
 

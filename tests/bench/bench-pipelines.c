@@ -262,67 +262,135 @@ measure_host (Floor *floor)
 
 /* The same by the library's own calls, to a tensor as a model takes it: no elements, but memory from the cache for each
  * frame. */
+typedef struct {
+  GpuStream *stream;
+  GpuThrottle *throttle[N_ELEMENTS];
+  GpuImageSpec spec[N_ELEMENTS];
+  GpuImage *input[RING];
+  GpuNormalize normalize;
+  GpuAcquireFlags flags;
+} Steps;
+
+static void
+steps_open (Steps *steps, GpuAcquireFlags flags)
+{
+  GError *error = NULL;
+  *steps = (Steps){.stream = new_stream (), .flags = flags};
+  for (unsigned k = 0; k < N_ELEMENTS; k++)
+    steps->throttle[k] = gpu_throttle_new (8);
+  steps->spec[0] = bench_spec (GPU_FORMAT_RGBA, 1920, 1080);
+  steps->spec[1] = bench_spec (GPU_FORMAT_RGBA, 640, 640);
+  gpu_image_spec_init_tensor (&steps->spec[2], GPU_ELEMENT_F32, GPU_LAYOUT_CHW, 3, 640, 640, &error);
+  bench_check (error);
+  gpu_normalize_init (&steps->normalize);
+  steps->normalize.global_scale = 1 / 255.0f;
+
+  g_autofree uint8_t *noise = g_malloc (steps->spec[0].size);
+  for (size_t i = 0; i < steps->spec[0].size; i++)
+    noise[i] = (uint8_t)(i * 2654435761u >> 13);
+  for (unsigned i = 0; i < RING; i++) {
+    steps->input[i] = gpu_image_acquire (device, &steps->spec[0], GPU_MEMORY_STREAM_ORDERED, steps->stream,
+                                         GPU_ACQUIRE_DEFAULT, &error);
+    bench_check (error);
+    gpu_image_copy_from_host (steps->stream, steps->input[i], noise, &steps->spec[0], &error);
+    bench_check (error);
+  }
+}
+
+static void
+steps_close (Steps *steps)
+{
+  for (unsigned i = 0; i < RING; i++)
+    gpu_image_unref (steps->input[i]);
+  for (unsigned k = 0; k < N_ELEMENTS; k++)
+    gpu_throttle_free (steps->throttle[k]);
+  gpu_stream_unref (steps->stream);
+}
+
+static void
+steps_run (Steps *steps, unsigned frames)
+{
+  GError *error = NULL;
+  for (unsigned i = 0; i < frames; i++) {
+    GpuImage *src = gpu_image_ref (steps->input[i % RING]);
+    for (unsigned k = 0; k < N_ELEMENTS; k++) {
+      gpu_throttle_begin (steps->throttle[k], &error);
+      bench_check (error);
+      GpuImage *dst =
+          gpu_image_acquire (device, &steps->spec[k], GPU_MEMORY_STREAM_ORDERED, steps->stream, steps->flags, &error);
+      bench_check (error);
+      if (k == 0)
+        gpu_flip (steps->stream, src, dst, GPU_ORIENTATION_HORIZONTAL, &error);
+      else if (k == 1)
+        gpu_resize (steps->stream, src, dst, GPU_RESIZE_BILINEAR, &error);
+      else
+        gpu_normalize (steps->stream, src, dst, &steps->normalize, &error);
+      bench_check (error);
+      gpu_throttle_end (steps->throttle[k], steps->stream, &error);
+      bench_check (error);
+      gpu_image_unref (src);
+      src = dst;
+    }
+    gpu_image_unref (src);
+  }
+}
+
 static void
 measure_library (void)
 {
-  enum { FRAMES = 1000, ROUNDS = 9 };
+  enum { ROUNDS = 9 };
   GError *error = NULL;
-  GpuStream *stream = new_stream ();
-  GpuThrottle *throttle = gpu_throttle_new (8);
-  const GpuImageSpec full = bench_spec (GPU_FORMAT_RGBA, 1920, 1080), part = bench_spec (GPU_FORMAT_RGBA, 640, 640);
-  const unsigned frames = gpu_device_is_host (device) ? 20 : FRAMES;
-  GpuImageSpec tensor;
-  GpuNormalize normalize;
-  GpuImage *input[RING];
+  const unsigned frames = gpu_device_is_host (device) ? 10 : 1000;
   double figures[ROUNDS], host[ROUNDS];
+  Steps steps;
 
-  gpu_image_spec_init_tensor (&tensor, GPU_ELEMENT_F32, GPU_LAYOUT_CHW, 3, 640, 640, &error);
-  bench_check (error);
-  gpu_normalize_init (&normalize);
-  normalize.global_scale = 1 / 255.0f;
-  g_autofree uint8_t *noise = g_malloc (full.size);
-  for (size_t i = 0; i < full.size; i++)
-    noise[i] = (uint8_t)(i * 2654435761u >> 13);
-  for (unsigned i = 0; i < RING; i++) {
-    input[i] = gpu_image_acquire (device, &full, GPU_MEMORY_STREAM_ORDERED, stream, GPU_ACQUIRE_DEFAULT, &error);
-    bench_check (error);
-    gpu_image_copy_from_host (stream, input[i], noise, &full, &error);
-    bench_check (error);
-  }
+  steps_open (&steps, GPU_ACQUIRE_DEFAULT);
   for (int round = -1; round < ROUNDS; round++) {
     const double start = bench_now (), cpu = cpu_now ();
-    for (unsigned i = 0; i < frames; i++) {
-      const GpuImageSpec *specs[] = {&full, &part, &tensor};
-      GpuImage *stage[N_ELEMENTS];
-      bool ok = gpu_throttle_begin (throttle, &error);
-      for (unsigned k = 0; k < N_ELEMENTS && ok; k++) {
-        stage[k] = gpu_image_acquire (device, specs[k], GPU_MEMORY_STREAM_ORDERED, stream, GPU_ACQUIRE_DEFAULT, &error);
-        bench_check (error);
-        if (k == 0)
-          ok = gpu_flip (stream, input[i % RING], stage[0], GPU_ORIENTATION_HORIZONTAL, &error);
-        else if (k == 1)
-          ok = gpu_resize (stream, stage[0], stage[1], GPU_RESIZE_BILINEAR, &error);
-        else
-          ok = gpu_normalize (stream, stage[1], stage[2], &normalize, &error);
-        if (k > 0)
-          gpu_image_unref (stage[k - 1]);
-      }
-      ok = ok && gpu_throttle_end (throttle, stream, &error);
-      bench_check (error);
-      gpu_image_unref (stage[N_ELEMENTS - 1]);
-    }
+    steps_run (&steps, frames);
     host[MAX (round, 0)] = (cpu_now () - cpu) / frames / 1e3;
-    gpu_stream_synchronize (stream, &error);
+    gpu_stream_synchronize (steps.stream, &error);
     bench_check (error);
     figures[MAX (round, 0)] = (bench_now () - start) / frames / 1e3;
   }
+  steps_close (&steps);
   bench_section ("The library's flip, resize to 640x640, normalize to float32 CHW of 1080p RGBA, a frame");
   bench_row ("in all", bench_median (figures, ROUNDS), "us", BENCH_NO_GOAL, 0);
   bench_row ("the thread's CPU time", bench_median (host, ROUNDS), "us", BENCH_NO_GOAL, 0);
-  for (unsigned i = 0; i < RING; i++)
-    gpu_image_unref (input[i]);
-  gpu_throttle_free (throttle);
-  gpu_stream_unref (stream);
+}
+
+/* What they take in the cache, when memory is handed out in stream order and when it is handed out complete. */
+static void
+measure_footprint (void)
+{
+  static const struct {
+    const char *name;
+    GpuAcquireFlags flags;
+  } ways[] = {{"memory is reused in stream order, early", GPU_ACQUIRE_DEFAULT},
+              {"memory is reused when it is complete", GPU_ACQUIRE_HOST}};
+  const unsigned frames = gpu_device_is_host (device) ? 20 : 2000;
+  GError *error = NULL;
+  double bytes[G_N_ELEMENTS (ways)];
+  size_t stages = 0;
+
+  for (size_t i = 0; i < G_N_ELEMENTS (ways); i++) {
+    GpuCacheStats before, after;
+    Steps steps;
+    gpu_cache_clear (device, GPU_CACHE_ALL, &error);
+    bench_check (error);
+    steps_open (&steps, ways[i].flags);
+    gpu_cache_get_stats (device, GPU_ACCOUNT_DEVICE, GPU_CACHE_ALL, &before);
+    steps_run (&steps, frames);
+    gpu_cache_get_stats (device, GPU_ACCOUNT_DEVICE, GPU_CACHE_ALL, &after);
+    bytes[i] = (double)(after.live_bytes + after.pending_bytes + after.idle_bytes - before.live_bytes -
+                        before.pending_bytes - before.idle_bytes);
+    stages = steps.spec[0].size + steps.spec[1].size + steps.spec[2].size;
+    steps_close (&steps);
+  }
+  bench_section ("What this chain takes in the cache besides its input");
+  bench_row ("one allocation for each step", (double)stages / (1 << 20), "MiB", BENCH_NO_GOAL, 0);
+  for (size_t i = 0; i < G_N_ELEMENTS (ways); i++)
+    bench_row (ways[i].name, bytes[i] / (1 << 20), "MiB", BENCH_NO_GOAL, 0);
 }
 
 /* Chains side by side */
@@ -482,6 +550,7 @@ main (int argc, char **argv)
   Floor *floor = floor_new (device);
   measure_host (floor);
   measure_library ();
+  measure_footprint ();
   measure_many (floor);
   measure_peers ();
   floor_free (floor);

@@ -223,6 +223,17 @@ spec_of (GpuFormat format, uint32_t width, uint32_t height, unsigned layout)
 
 static const uint32_t sizes[][2] = {{1, 1}, {1, 5}, {6, 1}, {2, 2}, {3, 7}, {33, 6}, {130, 11}};
 
+static GpuConvert
+params_of_turn (unsigned turn)
+{
+  GpuConvert params;
+
+  gpu_convert_init (&params);
+  params.src = (GpuColorimetry){(GpuMatrix)(turn % 3), (GpuRange)(turn / 3 % 3), (GpuChromaSite)(turn / 5 % 3)};
+  params.dst = (GpuColorimetry){(GpuMatrix)(turn / 2 % 3), (GpuRange)(turn / 7 % 3), (GpuChromaSite)(turn / 11 % 3)};
+  return params;
+}
+
 /* From each format to each, with every pair of layouts and every matrix, range and site in some of them. */
 static void
 test_formats (OpFixture *fixture, const void *data)
@@ -235,15 +246,38 @@ test_formats (OpFixture *fixture, const void *data)
       for (unsigned i = 0; i < G_N_ELEMENTS (sizes); i++, turn++) {
         GpuImageSpec src = spec_of ((GpuFormat)from, sizes[i][0], sizes[i][1], turn);
         GpuImageSpec dst = spec_of ((GpuFormat)to, sizes[i][0], sizes[i][1], turn / N_LAYOUTS);
-        GpuConvert params;
+        GpuConvert params = params_of_turn (turn);
 
-        gpu_convert_init (&params);
-        params.src = (GpuColorimetry){(GpuMatrix)(turn % 3), (GpuRange)(turn / 3 % 3), (GpuChromaSite)(turn / 5 % 3)};
-        params.dst =
-            (GpuColorimetry){(GpuMatrix)(turn / 2 % 3), (GpuRange)(turn / 7 % 3), (GpuChromaSite)(turn / 11 % 3)};
         worst = MAX (worst, picture_check_near (fixture->stream, &src, &dst, convert, exact_value, &params, TOLERANCE));
       }
   g_test_message ("worst error: %.4f levels", worst);
+}
+
+/* The same of sizes and layouts as most pictures have them, for which a GPU has kernels of their own: rows that are
+ * whole groups of 4 or 16 pixels, more than a warp's and fewer, and aligned. */
+static void
+test_whole (OpFixture *fixture, const void *data)
+{
+  static const uint32_t whole[][2] = {{4, 1}, {16, 3}, {132, 5}, {272, 18}};
+  unsigned turn = 0;
+
+  for (unsigned from = FIRST_FORMAT; from <= GPU_LAST_PICTURE_FORMAT; from++)
+    for (unsigned to = FIRST_FORMAT; to <= GPU_LAST_PICTURE_FORMAT; to++)
+      for (unsigned i = 0; i < G_N_ELEMENTS (whole); i++, turn++) {
+        GpuImageSpec src = test_spec ((GpuFormat)from, whole[i][0], whole[i][1]);
+        GpuImageSpec dst = test_spec ((GpuFormat)to, whole[i][0], whole[i][1]);
+        GpuConvert params = params_of_turn (turn);
+
+        /* Sample by sample, where only the range is another one. */
+        if (is_420 ((GpuFormat)from) && is_yuv ((GpuFormat)to) && i % 2) {
+          params.dst.matrix = params.src.matrix;
+          params.dst.chroma_site = params.src.chroma_site;
+        }
+        /* Formats that differ in the order of channels take turns. */
+        if (picture_takes_turns ((GpuFormat)from, turn) || picture_takes_turns ((GpuFormat)to, turn / 8))
+          continue;
+        picture_check_near (fixture->stream, &src, &dst, convert, exact_value, &params, TOLERANCE);
+      }
 }
 
 /* Every combination of matrix, range and site, for one format of each kind. */
@@ -514,6 +548,7 @@ main (int argc, char **argv)
 {
   test_init (&argc, &argv);
   OP_TEST ("/convert/formats", test_formats);
+  OP_TEST ("/convert/whole", test_whole);
   OP_TEST ("/convert/colorimetries", test_colorimetries);
   OP_TEST ("/convert/values", test_values);
   OP_TEST ("/convert/round-trips", test_round_trips);

@@ -75,7 +75,6 @@ def measure(torch, way):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--json")
-    parser.add_argument("--device")
     arguments = parser.parse_args()
     try:
         import torch

@@ -127,3 +127,16 @@ gpu_store_part (uint8_t *p, const GpuChunk &chunk, int n)
   else
     gpu_store_bytes (p, chunk, (unsigned)n);
 }
+
+/** Bytes 4 i + k become bytes 4 k + i. */
+static __device__ __forceinline__ void
+gpu_transpose_bytes (const uint32_t in[4], uint32_t out[4])
+{
+  const uint32_t even0 = __byte_perm (in[0], in[1], 0x5140), even1 = __byte_perm (in[2], in[3], 0x5140);
+  const uint32_t odd0 = __byte_perm (in[0], in[1], 0x7362), odd1 = __byte_perm (in[2], in[3], 0x7362);
+
+  out[0] = __byte_perm (even0, even1, 0x5410);
+  out[1] = __byte_perm (even0, even1, 0x7632);
+  out[2] = __byte_perm (odd0, odd1, 0x5410);
+  out[3] = __byte_perm (odd0, odd1, 0x7632);
+}

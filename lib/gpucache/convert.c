@@ -277,10 +277,10 @@ convert_pixels (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConver
   set_matrix (&args, &src_space, &dst_space, is_subsampled (from) ? GPU_CONVERT_SUB_BITS : 0, (1 << from->bits) - 1);
   const GpuKernel *kernel = is_subsampled (to) ? &row_pairs_kernel : &rows_kernel;
   GpuExtent extent = gpu_op_quad_extent (spec->width, args.rows);
-  if (is_in_quads (&args) && !is_subsampled (to) && is_subsampled (from)) {
+  if (is_in_quads (&args) && !to->is_yuv && is_subsampled (from)) {
     kernel = &pairs_to_rgb_kernel;
     extent = gpu_op_quad_extent (spec->width, (spec->height - 1) / 2 + 1);
-  } else if (is_in_quads (&args) && !is_subsampled (to)) {
+  } else if (is_in_quads (&args) && !is_subsampled (to) && !is_subsampled (from)) {
     kernel = &quads_kernel;
     extent = gpu_op_quads_extent (spec->width, spec->height);
   } else if (is_in_quads (&args) && !is_subsampled (from) && !args.dst.site_y) {

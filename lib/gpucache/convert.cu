@@ -144,43 +144,41 @@ apply (const Matrix &matrix, unsigned c, int32_t x, int32_t y, int32_t z)
   return (matrix.m[c][0] * x + matrix.m[c][1] * y + matrix.m[c][2] * z + matrix.offset[c]) >> (int)matrix.shift;
 }
 
-/* Two neighbouring chroma samples, from @x on, which is even: U in the lower half of each word, V in the upper one. */
+/* Two neighbouring chroma samples at @u, and @v where they have planes of their own: U in the lower half of each word,
+ * V in the upper one. */
+template <unsigned size, unsigned group>
 static __device__ __forceinline__ void
-load_chroma_pair (const GpuConvertSide &side, uint32_t x, uint32_t y, uint32_t column[2])
+load_chroma_pair (const uint8_t *u, const uint8_t *v, uint32_t column[2])
 {
-  const GpuPixels &chroma = side.chroma;
-  const uint8_t *u = chroma.data[0] + y * chroma.stride[0] + (uint64_t)x * chroma.step;
+  if constexpr (size == 2) {
+    const uint2 both = *(const uint2 *)u;
 
-  if (chroma.size == 2) {
-    const uint2 v = *(const uint2 *)u;
-    column[0] = v.x >> 6 & 0x03ff03ff;
-    column[1] = v.y >> 6 & 0x03ff03ff;
-  } else if (chroma.group == 2) {
-    const uint32_t v = *(const uint32_t *)u;
-    column[0] = __byte_perm (v, 0, 0x4140);
-    column[1] = __byte_perm (v, 0, 0x4342);
+    column[0] = both.x >> 6 & 0x03ff03ff;
+    column[1] = both.y >> 6 & 0x03ff03ff;
+  } else if constexpr (group == 2) {
+    const uint32_t both = *(const uint32_t *)u;
+
+    column[0] = __byte_perm (both, 0, 0x4140);
+    column[1] = __byte_perm (both, 0, 0x4342);
   } else {
-    const uint32_t a = *(const uint16_t *)u;
-    const uint32_t b = *(const uint16_t *)(chroma.data[1] + y * chroma.stride[1] + x);
-    column[0] = __byte_perm (a, b, 0x2420);
-    column[1] = __byte_perm (a, b, 0x2521);
+    const uint32_t first = *(const uint16_t *)u, second = *(const uint16_t *)v;
+
+    column[0] = __byte_perm (first, second, 0x2420);
+    column[1] = __byte_perm (first, second, 0x2521);
   }
 }
 
-/* One sample, of column @x. */
+/* One sample. */
+template <unsigned size, unsigned group>
 static __device__ __forceinline__ uint32_t
-load_chroma_one (const GpuConvertSide &side, uint32_t x, uint32_t y)
+load_chroma_one (const uint8_t *u, const uint8_t *v)
 {
-  return (uint32_t)load_chroma (side, 0, x, y) | (uint32_t)load_chroma (side, 1, x, y) << 16;
-}
-
-/* The luma of a quad, as 8 or 16 bits a sample. */
-static __device__ __forceinline__ uint2
-load_luma_words (const GpuConvertSide &side, uint32_t x, uint32_t y)
-{
-  const uint8_t *p = side.pixels.data[0] + y * side.pixels.stride[0] + (uint64_t)x * side.pixels.size;
-
-  return side.pixels.size == 1 ? make_uint2 (*(const uint32_t *)p, 0) : *(const uint2 *)p;
+  if constexpr (size == 2)
+    return *(const uint32_t *)u >> 6 & 0x03ff03ff;
+  else if constexpr (group == 2)
+    return u[0] | (uint32_t)u[1] << 16;
+  else
+    return *u | (uint32_t)*v << 16;
 }
 
 /* What two rows of quads are made of: luma, and of the chroma rows above, at and below them two columns each, and one
@@ -191,30 +189,41 @@ struct Pair {
   uint32_t edge[3];
 };
 
+template <unsigned size, unsigned group>
 static __device__ __forceinline__ void
-load_pair (const GpuConvertArgs &args, uint32_t x, uint32_t pair, bool exists, Pair &out)
+load_pair (const GpuConvertArgs &args, uint32_t x, uint32_t pair, Pair &out)
 {
-  const uint32_t last_row = args.src.chroma_height - 1, last = args.src.chroma_width - 1, i = x / 2;
-  const uint32_t row[3] = {pair ? pair - 1 : 0, pair, min (pair + 1, last_row)};
+  const GpuPixels &chroma = args.src.chroma;
+  const uint32_t last = args.src.chroma_width - 1, i = x / 2;
+  const uint8_t *luma = args.src.pixels.data[0] + 2 * pair * args.src.pixels.stride[0] + (uint64_t)x * size;
+  const uint8_t *u = chroma.data[0] + pair * chroma.stride[0] + (uint64_t)i * (size * group);
+  const uint8_t *v = group == 2 ? u : chroma.data[1] + pair * chroma.stride[1] + i;
   const unsigned lane = threadIdx.x;
 
-  if (!exists)
-    return;
-  out.luma[0] = load_luma_words (args.src, x, 2 * pair);
-  if (2 * pair + 1 < args.height)
-    out.luma[1] = load_luma_words (args.src, x, 2 * pair + 1);
 #pragma unroll
-  for (unsigned r = 0; r < 3; r++)
-    load_chroma_pair (args.src, i, row[r], out.column[r]);
-  if (lane == 0 || lane == 31) {
-    const uint32_t beside = lane ? min (i + 2, last) : i ? i - 1 : 0;
+  for (unsigned r = 0; r < 2; r++)
+    if (2 * pair + r < args.height) {
+      if constexpr (size == 1)
+        out.luma[r].x = *(const uint32_t *)(luma + r * args.src.pixels.stride[0]);
+      else
+        out.luma[r] = *(const uint2 *)(luma + r * args.src.pixels.stride[0]);
+    }
 
+  const int64_t beside = lane ? min (i + 2, last) - (int64_t)i : i ? -1 : 0;
 #pragma unroll
-    for (unsigned r = 0; r < 3; r++)
-      out.edge[r] = load_chroma_one (args.src, beside, row[r]);
+  for (unsigned r = 0; r < 3; r++) {
+    const bool moves = r == 0 ? pair > 0 : r == 2 ? pair + 1 < args.src.chroma_height : false;
+    const int64_t du = moves ? ((int64_t)r - 1) * (int64_t)chroma.stride[0] : 0;
+    const int64_t dv = moves ? ((int64_t)r - 1) * (int64_t)chroma.stride[1] : 0;
+
+    load_chroma_pair<size, group> (u + du, v + dv, out.column[r]);
+    if (lane == 0 || lane == 31)
+      out.edge[r] = load_chroma_one<size, group> (u + du + beside * (int)(size * group), v + dv + beside);
   }
 }
 
+/* Of RGB's three numbers, red has no share of U and blue none of V, and luma's share of all is the same. */
+template <unsigned size, unsigned dst_group>
 static __device__ __forceinline__ void
 convert_pair (const GpuConvertArgs &args, const Matrix &matrix, uint64_t x0, uint32_t pair, unsigned n, const Pair &in,
               uint4 *stage)
@@ -235,12 +244,10 @@ convert_pair (const GpuConvertArgs &args, const Matrix &matrix, uint64_t x0, uin
     column[2] = upper * in.column[r][1] + lower * in.column[r + 1][1];
     column[0] = __shfl_up_sync (0xffffffff, column[2], 1);
     column[3] = __shfl_down_sync (0xffffffff, column[1], 1);
-    if (lane == 0)
-      column[0] = upper * in.edge[r] + lower * in.edge[r + 1];
-    if (lane == 31)
-      column[3] = upper * in.edge[r] + lower * in.edge[r + 1];
-    if (is_last)
-      column[3] = column[2];
+    const uint32_t edge = upper * in.edge[r] + lower * in.edge[r + 1];
+    column[0] = lane == 0 ? edge : column[0];
+    column[3] = lane == 31 ? edge : column[3];
+    column[3] = is_last ? column[2] : column[3];
 
     if (2 * pair + r >= args.height)
       break;
@@ -250,22 +257,25 @@ convert_pair (const GpuConvertArgs &args, const Matrix &matrix, uint64_t x0, uin
       const unsigned c = k / 2 + 1;
       const uint32_t chroma = k & 1 ? same * column[c] + other * column[c + 1] : far * column[c - 1] + near * column[c];
       const int32_t u = (int32_t)(chroma & 0xffff), v = (int32_t)(chroma >> 16);
-      int32_t luma = (int32_t)(in.luma[r].x >> (8 * k) & 0xff);
+      int32_t luma;
 
-      if (args.src.pixels.size == 2)
+      if constexpr (size == 1)
+        luma = (int32_t)(in.luma[r].x >> (8 * k) & 0xff);
+      else
         luma = (int32_t)((k & 2 ? in.luma[r].y : in.luma[r].x) >> (16 * (k & 1) + 6) & 0x3ff);
-      const uint32_t above = gpu_pack_saturated (apply (matrix, 2, luma, u, v), 255, 0);
-      pixel[k] = gpu_pack_saturated (apply (matrix, 0, luma, u, v), apply (matrix, 1, luma, u, v), above);
+      const int32_t red = (matrix.m[0][0] * luma + matrix.offset[0] + matrix.m[0][2] * v) >> (int)matrix.shift;
+      const int32_t blue = (matrix.m[2][0] * luma + matrix.offset[2] + matrix.m[2][1] * u) >> (int)matrix.shift;
+
+      pixel[k] = gpu_pack_saturated (red, apply (matrix, 1, luma, u, v), gpu_pack_saturated (blue, 255, 0));
     }
-    gpu_store_byte_pixels<true> (args.dst.pixels, x0, 2 * pair + r, args.width, n, pixel, stage);
+    gpu_store_group<dst_group> (args.dst.pixels, x0, 2 * pair + r, args.width, n, pixel, stage);
   }
 }
 
-/* From 4:2:0 to RGB formats: pairs of rows, which share chroma. */
+template <unsigned size, unsigned group, unsigned dst_group>
 static __device__ __forceinline__ void
-run_convert_pairs_to_rgb (const GpuConvertArgs &args)
+convert_pairs (const GpuConvertArgs &args, uint4 *stage)
 {
-  __shared__ uint4 stage[GPU_QUAD_BLOCK_Y][32];
   const uint64_t x0 = (uint64_t)blockIdx.x * GPU_QUAD_BLOCK_X * GPU_QUAD;
   const uint32_t x = (uint32_t)x0 + GPU_QUAD * threadIdx.x;
   const unsigned n = pixels_left (args, x0 + GPU_QUAD * threadIdx.x);
@@ -276,9 +286,36 @@ run_convert_pairs_to_rgb (const GpuConvertArgs &args)
        pair += gridDim.y * GPU_QUAD_BLOCK_Y) {
     Pair in = {};
 
-    load_pair (args, x, pair, n > 0, in);
-    convert_pair (args, matrix, x0, pair, n, in, stage[threadIdx.y]);
+    if (n)
+      load_pair<size, group> (args, x, pair, in);
+    convert_pair<size, dst_group> (args, matrix, x0, pair, n, in, stage);
   }
+}
+
+template <unsigned dst_group>
+static __device__ __forceinline__ void
+convert_pairs_from (const GpuConvertArgs &args, uint4 *stage)
+{
+  if (args.src.pixels.size == 2)
+    convert_pairs<2, 2, dst_group> (args, stage);
+  else if (args.src.chroma.group == 2)
+    convert_pairs<1, 2, dst_group> (args, stage);
+  else
+    convert_pairs<1, 1, dst_group> (args, stage);
+}
+
+/* From 4:2:0 to RGB formats: pairs of rows, which share chroma. */
+static __device__ __forceinline__ void
+run_convert_pairs_to_rgb (const GpuConvertArgs &args)
+{
+  __shared__ uint4 stage[GPU_QUAD_BLOCK_Y][32];
+
+  if (args.dst.pixels.group == 4)
+    convert_pairs_from<4> (args, stage[threadIdx.y]);
+  else if (args.dst.pixels.group == 3)
+    convert_pairs_from<3> (args, stage[threadIdx.y]);
+  else
+    convert_pairs_from<1> (args, stage[threadIdx.y]);
 }
 
 extern "C" __global__ void
@@ -362,16 +399,27 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_rows (const _
 }
 
 /* The channels of one pixel, as gpu_load_byte_pixels() gives them. */
+template <unsigned group>
 static __device__ __forceinline__ uint32_t
-load_one_pixel (const GpuPixels &pixels, uint64_t x, uint64_t y)
+load_one_pixel (const GpuPixels &pixels, uint32_t order, uint64_t x, uint64_t y)
 {
   uint32_t pixel = 0;
 
+  if constexpr (group == 1) {
 #pragma unroll
-  for (unsigned c = 0; c < GPU_PIXEL_CHANNELS; c++)
-    if (c < pixels.channels)
-      pixel |= (uint32_t)pixels.data[c][y * pixels.stride[c] + x * pixels.step] << (8 * c);
-  return pixel;
+    for (unsigned c = 0; c < GPU_PIXEL_CHANNELS; c++)
+      if (c < pixels.channels)
+        pixel |= (uint32_t)pixels.data[c][y * pixels.stride[c] + x] << (8 * c);
+    return pixel;
+  } else {
+    const uint8_t *p = pixels.data[0] - pixels.at[0] + y * pixels.stride[0] + x * group;
+
+    if constexpr (group == 4)
+      pixel = *(const uint32_t *)p;
+    else
+      pixel = p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16;
+    return __byte_perm (pixel, 0, order);
+  }
 }
 
 static __device__ __forceinline__ void
@@ -421,8 +469,9 @@ store_chroma (const GpuPixels &chroma, uint64_t x, uint64_t y, unsigned n, const
 }
 
 /* The same of whole quads of an RGB format, where chroma lies between two rows, as it does by default. */
+template <unsigned group>
 static __device__ __forceinline__ void
-run_convert_quad_pairs (const GpuConvertArgs &args)
+convert_quad_pairs (const GpuConvertArgs &args)
 {
   const uint64_t x0 = (uint64_t)blockIdx.x * GPU_QUAD_BLOCK_X * GPU_QUAD;
   const uint64_t x = x0 + GPU_QUAD * threadIdx.x;
@@ -434,29 +483,29 @@ run_convert_quad_pairs (const GpuConvertArgs &args)
   for (uint64_t pair = (uint64_t)blockIdx.y * GPU_QUAD_BLOCK_Y + threadIdx.y; pair < args.rows;
        pair += (uint64_t)gridDim.y * GPU_QUAD_BLOCK_Y) {
     const bool two = 2 * pair + 1 < args.height;
-    uint32_t words[2][4] = {}, beside[2] = {}, pixel[2][GPU_QUAD];
+    uint32_t words[2][4] = {}, beside[2] = {};
     int32_t sum[2][5] = {}; /* of both rows: the pixel to the left, and the four */
 
-    gpu_load_quads<2> (args.src.pixels, x, 2 * pair, 1, args.height, n > 0, words);
-    if (sited && lane == 0 && n && x)
+    gpu_load_group<group, 2> (args.src.pixels, x, 2 * pair, 1, args.height, n > 0, words);
+    if (sited && lane == 0 && n && x) {
+      beside[0] = load_one_pixel<group> (args.src.pixels, order, x - 1, 2 * pair);
+      beside[1] = two ? load_one_pixel<group> (args.src.pixels, order, x - 1, 2 * pair + 1) : beside[0];
+    }
+    /* An odd picture's last row stands for the one below it, too. */
 #pragma unroll
-      for (unsigned r = 0; r < 2; r++)
-        if (!r || two)
-          beside[r] = load_one_pixel (args.src.pixels, x - 1, 2 * pair + r);
+    for (unsigned i = 0; i < 4; i++)
+      words[1][i] = two ? words[1][i] : words[0][i];
 
 #pragma unroll
     for (unsigned r = 0; r < 2; r++) {
-      /* An odd picture's last row stands for the one below it, too. */
-      const unsigned from = two ? r : 0;
+      uint32_t pixel[GPU_QUAD];
       int32_t luma[GPU_QUAD];
 
-      gpu_split_quad (args.src.pixels, order, words[0], pixel[0]);
-      if (from)
-        gpu_split_quad (args.src.pixels, order, words[1], pixel[1]);
+      gpu_split_group<group> (order, words[r], pixel);
 #pragma unroll
       for (unsigned k = 0; k < GPU_QUAD; k++) {
-        const uint32_t p = from ? pixel[1][k] : pixel[0][k];
-        const int32_t red = (int32_t)(p & 0xff), green = (int32_t)(p >> 8 & 0xff), blue = (int32_t)(p >> 16 & 0xff);
+        const int32_t red = (int32_t)(pixel[k] & 0xff), green = (int32_t)(pixel[k] >> 8 & 0xff);
+        const int32_t blue = (int32_t)(pixel[k] >> 16 & 0xff);
 
         luma[k] = apply (matrix, 0, red, green, blue);
 #pragma unroll
@@ -464,7 +513,7 @@ run_convert_quad_pairs (const GpuConvertArgs &args)
           sum[c][k + 1] += gpu_convert_mix (&args, 1 + c, red, green, blue);
       }
       if (sited && lane == 0 && x) {
-        const uint32_t p = from ? beside[1] : beside[0];
+        const uint32_t p = beside[r];
 
 #pragma unroll
         for (unsigned c = 0; c < 2; c++)
@@ -491,6 +540,17 @@ run_convert_quad_pairs (const GpuConvertArgs &args)
     if (n)
       store_chroma<1> (args.dst.chroma, x / 2, pair, 2, sample);
   }
+}
+
+static __device__ __forceinline__ void
+run_convert_quad_pairs (const GpuConvertArgs &args)
+{
+  if (args.src.pixels.group == 4)
+    convert_quad_pairs<4> (args);
+  else if (args.src.pixels.group == 3)
+    convert_quad_pairs<3> (args);
+  else
+    convert_quad_pairs<1> (args);
 }
 
 extern "C" __global__ void

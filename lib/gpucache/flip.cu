@@ -417,7 +417,7 @@ turn_tile_2 (const Tile &tile, uint32_t *words)
   }
 }
 
-/* A thread turns 16 rows of four pixels; a quarter of them is enough for a tile. */
+/* A thread turns four rows of four pixels; a row's threads, which follow one another, write 64 bytes together. */
 static __device__ __forceinline__ void
 turn_tile_1 (const Tile &tile, uint32_t *words)
 {
@@ -426,28 +426,24 @@ turn_tile_1 (const Tile &tile, uint32_t *words)
   load_tile<1> (tile, words);
   __syncthreads ();
 
-  const unsigned t = this_thread (), c = (t / 16) * 16, quad = t % 16;
-  if (t < 64 && 4 * quad < tile.height && c < tile.width) {
-    GpuChunk out[4];
+  const unsigned c = this_thread () % 16 * 4, quad = this_thread () / 16;
+  if (4 * quad < tile.height && c < tile.width) {
+    uint32_t in[4], out[4];
 
-#pragma unroll
-    for (unsigned k = 0; k < 4; k++) {
-      uint32_t in[4];
-
-#pragma unroll
-      for (unsigned i = 0; i < 4; i++)
-        in[i] = words[(c + 4 * k + i) * pitch + quad];
-      const uint32_t even0 = __byte_perm (in[0], in[1], 0x5140), even1 = __byte_perm (in[2], in[3], 0x5140);
-      const uint32_t odd0 = __byte_perm (in[0], in[1], 0x7362), odd1 = __byte_perm (in[2], in[3], 0x7362);
-      out[0].word[k] = __byte_perm (even0, even1, 0x5410);
-      out[1].word[k] = __byte_perm (even0, even1, 0x7632);
-      out[2].word[k] = __byte_perm (odd0, odd1, 0x5410);
-      out[3].word[k] = __byte_perm (odd0, odd1, 0x7632);
-    }
 #pragma unroll
     for (unsigned i = 0; i < 4; i++)
-      if (4 * quad + i < tile.height)
-        gpu_store_part (tile.dst + row_of (tile, 4 * quad + i) * tile.dst_stride + c, out[i], (int)(tile.width - c));
+      in[i] = words[(c + i) * pitch + quad];
+    gpu_transpose_bytes (in, out);
+#pragma unroll
+    for (unsigned i = 0; i < 4; i++)
+      if (4 * quad + i < tile.height) {
+        uint8_t *dst = tile.dst + row_of (tile, 4 * quad + i) * tile.dst_stride + c;
+
+        if (c + 4 <= tile.width)
+          *(uint32_t *)dst = out[i];
+        else
+          gpu_store_bytes (dst, GpuChunk{{out[i]}}, tile.width - c);
+      }
   }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Normalisation on the GPU. To a picture: a thread makes two 16-byte lines of the destination, or one where addresses
+ * Normalisation on the GPU. To a picture: a thread makes four 16-byte lines of the destination, or one where addresses
  * and strides are just any. Source and destination may be the same: then each thread reads what it writes, and nothing
  * else. To a tensor: a block works out what each value becomes, in shared memory, and its threads then look up four
  * pixels at a time.
@@ -54,7 +54,7 @@ normalize_chunk (const Channels<bytes> &channels, const GpuChunk &in)
   return out;
 }
 
-/* The chunks of row @y and of the block's other one below it, which lie at multiples of 16. */
+/* The chunks of row @y and of the block's other ones below it, which lie at multiples of 16. */
 template <unsigned bytes>
 static __device__ __forceinline__ void
 normalize_lines (const GpuNormalizePlane &plane, uint32_t y, uint32_t thread)
@@ -113,7 +113,7 @@ run_normalize_rows (const GpuNormalizeArgs &args)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y, 5)
+__launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y, 4)
     gpu_normalize_rows (const __grid_constant__ GpuNormalizeArgs args)
 {
   run_normalize_rows (args);

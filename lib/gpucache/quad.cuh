@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "pixel.h"
+#include "chunk.cuh"
 
 #define GPU_QUAD 4u
 
@@ -189,57 +189,51 @@ gpu_quads_are_whole (const GpuPixels &src, const GpuPixels &dst, uint64_t x0, ui
   return src.vector && dst.vector && (!(width & (GPU_QUAD - 1)) || x0 + GPU_QUAD_BLOCK_X * GPU_QUAD <= width);
 }
 
-/** The bytes of whole quads in row @y and the ones @step rows after one another, as they lie in memory: of one plane
- * after another if they are planar. What is not there, nor @exists, is left. */
+/** The bytes of whole quads of @group bytes, or planes, in row @y and the ones @step rows after one another, as they
+ * lie in memory: of one plane after another if they are planar. What is not there, nor @exists, is left. */
+template <unsigned group, unsigned rows>
+static __device__ __forceinline__ void
+gpu_load_group (const GpuPixels &pixels, uint64_t x, uint64_t y, uint32_t step, uint64_t height, bool exists,
+                uint32_t words[rows][4])
+{
+  if (!exists)
+    return;
+  if constexpr (group > 1) {
+    const uint8_t *p = pixels.data[0] - pixels.at[0] + y * pixels.stride[0] + x * group;
+    const uint64_t down = step * pixels.stride[0];
+
+#pragma unroll
+    for (unsigned r = 0; r < rows; r++)
+      if (y + r * step < height)
+        gpu_load_words<group> (p + r * down, words[r]);
+  } else {
+#pragma unroll
+    for (unsigned c = 0; c < GPU_PIXEL_CHANNELS; c++)
+      if (c < pixels.channels) {
+        const uint8_t *p = pixels.data[c] + y * pixels.stride[c] + x;
+        const uint64_t down = step * pixels.stride[c];
+
+#pragma unroll
+        for (unsigned r = 0; r < rows; r++)
+          if (y + r * step < height)
+            words[r][c] = *(const uint32_t *)(p + r * down);
+      }
+  }
+}
+
 template <unsigned rows>
 static __device__ __forceinline__ void
 gpu_load_quads (const GpuPixels &pixels, uint64_t x, uint64_t y, uint32_t step, uint64_t height, bool exists,
                 uint32_t words[rows][4])
 {
-  const uint8_t *p = pixels.group == 1 ? pixels.data[0] + y * pixels.stride[0] + x : gpu_packed_pixel (pixels, x, y);
-  const uint64_t down = step * pixels.stride[0];
-
-  if (!exists)
-    return;
-  if (pixels.group == 4) {
-#pragma unroll
-    for (unsigned r = 0; r < rows; r++)
-      if (y + r * step < height)
-        gpu_load_words<4> (p + r * down, words[r]);
-  } else if (pixels.group == 3) {
-#pragma unroll
-    for (unsigned r = 0; r < rows; r++)
-      if (y + r * step < height)
-        gpu_load_words<3> (p + r * down, words[r]);
-  } else if (pixels.group == 2) {
-#pragma unroll
-    for (unsigned r = 0; r < rows; r++)
-      if (y + r * step < height)
-        gpu_load_words<2> (p + r * down, words[r]);
-  } else {
-#pragma unroll
-    for (unsigned c = 0; c < GPU_PIXEL_CHANNELS; c++)
-      if (c < pixels.channels) {
-        p = pixels.data[c] + y * pixels.stride[c] + x;
-#pragma unroll
-        for (unsigned r = 0; r < rows; r++)
-          if (y + r * step < height)
-            words[r][c] = *(const uint32_t *)(p + r * (step * pixels.stride[c]));
-      }
-  }
-}
-
-/** Bytes 4 i + k become bytes 4 k + i. */
-static __device__ __forceinline__ void
-gpu_transpose_bytes (const uint32_t in[4], uint32_t out[4])
-{
-  const uint32_t even0 = __byte_perm (in[0], in[1], 0x5140), even1 = __byte_perm (in[2], in[3], 0x5140);
-  const uint32_t odd0 = __byte_perm (in[0], in[1], 0x7362), odd1 = __byte_perm (in[2], in[3], 0x7362);
-
-  out[0] = __byte_perm (even0, even1, 0x5410);
-  out[1] = __byte_perm (even0, even1, 0x7632);
-  out[2] = __byte_perm (odd0, odd1, 0x5410);
-  out[3] = __byte_perm (odd0, odd1, 0x7632);
+  if (pixels.group == 4)
+    gpu_load_group<4, rows> (pixels, x, y, step, height, exists, words);
+  else if (pixels.group == 3)
+    gpu_load_group<3, rows> (pixels, x, y, step, height, exists, words);
+  else if (pixels.group == 2)
+    gpu_load_group<2, rows> (pixels, x, y, step, height, exists, words);
+  else
+    gpu_load_group<1, rows> (pixels, x, y, step, height, exists, words);
 }
 
 /** The order in which __byte_perm() takes the channels of a pixel in memory; zeros beyond them. */
@@ -254,27 +248,43 @@ gpu_channel_order (const GpuPixels &pixels)
   return order;
 }
 
-/** From what gpu_load_quads() gives to pixels as gpu_load_byte_pixels() has them. */
+/** From what gpu_load_group() gives to pixels as gpu_load_byte_pixels() has them. */
+template <unsigned group>
 static __device__ __forceinline__ void
-gpu_split_quad (const GpuPixels &pixels, uint32_t order, const uint32_t words[4], uint32_t pixel[GPU_QUAD])
+gpu_split_group (uint32_t order, const uint32_t words[4], uint32_t pixel[GPU_QUAD])
 {
-  if (pixels.group == 4) {
+  if constexpr (group == 4) {
 #pragma unroll
     for (unsigned k = 0; k < GPU_QUAD; k++)
       pixel[k] = words[k];
-  } else if (pixels.group == 3) {
+  } else if constexpr (group == 3) {
     pixel[0] = words[0];
     pixel[1] = __byte_perm (words[0], words[1], 0x6543);
     pixel[2] = __byte_perm (words[1], words[2], 0x5432);
     pixel[3] = words[2] >> 8;
-  } else if (pixels.group == 2) {
+  } else if constexpr (group == 2) {
     pixel[0] = words[0], pixel[1] = words[0] >> 16, pixel[2] = words[1], pixel[3] = words[1] >> 16;
   } else {
     gpu_transpose_bytes (words, pixel);
   }
+  if constexpr (group > 1) {
 #pragma unroll
-  for (unsigned k = 0; k < GPU_QUAD; k++)
-    pixel[k] = __byte_perm (pixel[k], 0, order);
+    for (unsigned k = 0; k < GPU_QUAD; k++)
+      pixel[k] = __byte_perm (pixel[k], 0, order);
+  }
+}
+
+static __device__ __forceinline__ void
+gpu_split_quad (const GpuPixels &pixels, uint32_t order, const uint32_t words[4], uint32_t pixel[GPU_QUAD])
+{
+  if (pixels.group == 4)
+    gpu_split_group<4> (order, words, pixel);
+  else if (pixels.group == 3)
+    gpu_split_group<3> (order, words, pixel);
+  else if (pixels.group == 2)
+    gpu_split_group<2> (order, words, pixel);
+  else
+    gpu_split_group<1> (order, words, pixel);
 }
 
 /** Two numbers, saturated to bytes, with the lower half of @above above them. */
@@ -333,6 +343,44 @@ gpu_load_byte_pixels (const GpuPixels &pixels, uint64_t x, uint64_t y, unsigned 
 #pragma unroll
   for (unsigned k = 0; k < GPU_QUAD; k++)
     pixel[k] = __byte_perm (pixel[k], 0, order);
+}
+
+/** Writes whole quads of pixels of @group bytes or planes, as gpu_store_byte_pixels() does. */
+template <unsigned group>
+static __device__ __forceinline__ void
+gpu_store_group (const GpuPixels &pixels, uint64_t x0, uint64_t y, uint64_t width, unsigned n,
+                 const uint32_t pixel[GPU_QUAD], uint4 *stage)
+{
+  if constexpr (group == 1) {
+    uint32_t plane[GPU_PIXEL_CHANNELS];
+
+    gpu_transpose_bytes (pixel, plane);
+#pragma unroll
+    for (unsigned c = 0; c < GPU_PIXEL_CHANNELS; c++)
+      if (c < pixels.channels && n)
+        *(uint32_t *)(pixels.data[c] + y * pixels.stride[c] + x0 + GPU_QUAD * threadIdx.x) = plane[c];
+  } else {
+    unsigned order = 0x4444;
+    uint32_t out[GPU_QUAD];
+
+#pragma unroll
+    for (unsigned c = 0; c < GPU_PIXEL_CHANNELS; c++)
+      if (c < pixels.channels)
+        order ^= (4 ^ c) << (4 * pixels.at[c]);
+#pragma unroll
+    for (unsigned k = 0; k < GPU_QUAD; k++)
+      out[k] = __byte_perm (pixel[k], 0xff, order);
+
+    uint8_t *row = pixels.data[0] - pixels.at[0] + y * pixels.stride[0] + x0 * group;
+    if constexpr (group == 4) {
+      gpu_store_quads<1, 4, true> (row, width - x0, n, true, out, stage);
+    } else {
+      const uint32_t words[3] = {__byte_perm (out[0], out[1], 0x4210), __byte_perm (out[1], out[2], 0x5421),
+                                 __byte_perm (out[2], out[3], 0x6542)};
+
+      gpu_store_quads<1, 3, true> (row, width - x0, n, true, words, stage);
+    }
+  }
 }
 
 /** Writes what gpu_load_byte_pixels() reads; bytes of a packed pixel that are no channel become 255. All lanes of a

@@ -517,12 +517,14 @@ filter_span (const GpuFilterPlane &plane, uint32_t x0, uint32_t y0, Span &span)
   const uint32_t n_bytes = (uint32_t)(last[0] + last[1] - start) * bytes, quads = (n_bytes - 1) / (4 * bytes) + 1;
   const uint32_t pairs = (plane.taps + 1) / 2;
 
+  /* Which row of quads a quad is in, without a division for each: exact for as few as there are. */
+  const uint32_t reciprocal = ((1u << 20) + quads - 1) / quads;
+  const uint8_t *src = plane.src + ((uint64_t)plane.first + y0) * plane.src_stride + (uint64_t)start * bytes;
   for (unsigned t = thread; t < quads * height; t += threads) {
-    const unsigned row = t / quads, quad = t % quads;
+    const unsigned row = t * reciprocal >> 20, quad = t - row * quads;
 
-    stage_quad<bytes> (
-        plane, plane.src + ((uint64_t)plane.first + y0 + row) * plane.src_stride + ((uint64_t)start + 4 * quad) * bytes,
-        n_bytes - 4 * bytes * quad, span.words[row] + quad_words * quad);
+    stage_quad<bytes> (plane, src + row * plane.src_stride + 4 * bytes * quad, n_bytes - 4 * bytes * quad,
+                       span.words[row] + quad_words * quad);
   }
   /* One more pair, of zeros: pixels of one byte are taken four at a time. */
   for (unsigned t = thread; t < (pairs + 1) * GPU_RESIZE_BLOCK_X; t += threads) {

@@ -6,6 +6,7 @@
 #include "gstgpubasetransform-priv.h"
 
 #include "gstgpuframe.h"
+#include "gstgpurefusal.h"
 
 #define GST_CAT_DEFAULT gst_gpu_base_transform_debug
 
@@ -39,6 +40,9 @@ gst_gpu_base_transform_submit_input_buffer (GstBaseTransform *trans, gboolean is
   g_atomic_int_set (&priv->negotiating, TRUE);
   result = gst_gpu_base_transform_parent ()->submit_input_buffer (trans, is_discont, buffer);
   g_atomic_int_set (&priv->negotiating, FALSE);
+  /* Downstream wants other frames now than at the last caps event. */
+  if (result == GST_FLOW_NOT_NEGOTIATED)
+    gst_gpu_refusal_log (trans, GST_LEVEL_WARNING, GST_PAD_SINK, priv->caps);
   return result;
 }
 

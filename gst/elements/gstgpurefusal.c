@@ -8,11 +8,22 @@
 
 #define GST_CAT_DEFAULT gst_gpu_base_transform_debug
 
+/* Structures of another media type, or of other memory, are further apart than any fields of the same. */
+#define KIND 64
+
 typedef struct {
   const GstStructure *other;
   GString *text;
-  guint n;
+  guint distance;
 } Comparison;
+
+static void
+begin_clause (Comparison *comparison, guint distance)
+{
+  if (comparison->distance > 0)
+    g_string_append (comparison->text, ", and ");
+  comparison->distance += distance;
+}
 
 static gboolean
 compare_field (GQuark field, const GValue *value, gpointer data)
@@ -26,56 +37,55 @@ compare_field (GQuark field, const GValue *value, gpointer data)
     return TRUE;
   have = gst_value_serialize (value);
   want = gst_value_serialize (other);
-  g_string_append_printf (comparison->text, "%s%s=%s is not in %s", comparison->n ? ", and " : "",
-                          g_quark_to_string (field), have, want);
-  comparison->n++;
+  begin_clause (comparison, 1);
+  g_string_append_printf (comparison->text, "the field %s=%s is not in %s", g_quark_to_string (field), have, want);
   return TRUE;
 }
 
-/* Returns: (transfer full): what keeps two structures apart, and how many things that are. */
+/* Returns: (transfer full): what keeps two structures apart, and how far. */
 static gchar *
-compare (GstCaps *caps, guint i, GstCaps *others, guint k, guint *n)
+compare (GstCaps *caps, guint i, GstCaps *others, guint k, guint *distance)
 {
   const GstStructure *structure = gst_caps_get_structure (caps, i), *other = gst_caps_get_structure (others, k);
   Comparison comparison = {.other = other, .text = g_string_new (NULL)};
 
   if (!gst_structure_has_name (other, gst_structure_get_name (structure))) {
+    begin_clause (&comparison, KIND);
     g_string_append_printf (comparison.text, "the media type %s is not %s", gst_structure_get_name (structure),
                             gst_structure_get_name (other));
-    comparison.n++;
   }
   if (!gst_caps_features_is_equal (gst_caps_get_features (caps, i), gst_caps_get_features (others, k))) {
     g_autofree gchar *have = gst_caps_features_to_string (gst_caps_get_features (caps, i));
     g_autofree gchar *want = gst_caps_features_to_string (gst_caps_get_features (others, k));
 
-    g_string_append_printf (comparison.text, "%sthe caps feature %s is not %s", comparison.n ? ", and " : "", have,
-                            want);
-    comparison.n++;
+    begin_clause (&comparison, KIND);
+    g_string_append_printf (comparison.text, "the caps feature %s is not %s", have, want);
   }
   gst_structure_foreach (structure, compare_field, &comparison);
-  *n = comparison.n;
+  *distance = comparison.distance;
   return g_string_free (comparison.text, FALSE);
 }
 
 /* Returns: (transfer full) (nullable): why @caps and @others have nothing in common, by the two of their structures
- * that are nearest to it; NULL if they have. */
+ * that are nearest to it; NULL if they have. @distance: (out): how far they are apart. */
 static gchar *
-difference (GstCaps *caps, GstCaps *others)
+difference (GstCaps *caps, GstCaps *others, guint *distance)
 {
   guint least = G_MAXUINT;
   gchar *result = NULL;
 
+  *distance = 0;
   if (gst_caps_can_intersect (caps, others))
     return NULL;
   if (gst_caps_is_empty (others))
     return g_strdup ("nothing is taken");
   for (guint i = 0; i < gst_caps_get_size (caps); i++)
     for (guint k = 0; k < gst_caps_get_size (others); k++) {
-      guint n;
-      gchar *text = compare (caps, i, others, k, &n);
+      guint apart;
+      gchar *text = compare (caps, i, others, k, &apart);
 
-      if (n < least) {
-        least = n;
+      if (apart < least) {
+        least = *distance = apart;
         g_free (result);
         result = text;
       } else {
@@ -85,34 +95,66 @@ difference (GstCaps *caps, GstCaps *others)
   return result;
 }
 
+/* What the element makes, on the other side, of @caps that are at @pad. */
+static GstCaps *
+transform (GstBaseTransform *trans, GstPad *pad, GstCaps *caps)
+{
+  return GST_BASE_TRANSFORM_GET_CLASS (trans)->transform_caps (trans, GST_PAD_DIRECTION (pad), caps, NULL);
+}
+
+/* Returns: (transfer full) (nullable): why what the element makes of @caps, which are at @pad, is not taken at
+ * @other_pad; NULL if it is. */
+static gchar *
+difference_beyond (GstBaseTransform *trans, GstPad *pad, GstPad *other_pad, GstCaps *caps, const gchar **who)
+{
+  g_autoptr (GstCaps) any = transform (trans, pad, caps);
+  g_autoptr (GstCaps) template = gst_pad_get_pad_template_caps (other_pad);
+  g_autoptr (GstCaps) made = NULL;
+  g_autoptr (GstCaps) peer = NULL;
+  g_autoptr (GstCaps) taken = NULL;
+  g_autoptr (GstCaps) wanted = NULL;
+  g_autofree gchar *nearer = NULL;
+  guint distance, other_distance;
+  gchar *why;
+
+  *who = "the element";
+  why = difference (any, template, &distance);
+  if (why)
+    return why;
+  *who = GST_PAD_DIRECTION (pad) == GST_PAD_SINK ? "downstream" : "upstream";
+  made = gst_caps_intersect (any, template);
+  peer = gst_pad_peer_query_caps (other_pad, NULL);
+  why = difference (made, peer, &distance);
+  if (distance < KIND)
+    return why;
+
+  /* Nothing of that kind can be made of these caps. Of which could it be? */
+  taken = gst_caps_intersect (peer, template);
+  wanted = transform (trans, other_pad, taken);
+  nearer = gst_caps_is_empty (wanted) ? NULL : difference (caps, wanted, &other_distance);
+  if (nearer && other_distance < distance) {
+    g_free (why);
+    return g_steal_pointer (&nearer);
+  }
+  return why;
+}
+
 void
 gst_gpu_refusal_log (GstBaseTransform *trans, GstDebugLevel level, GstPadDirection direction, GstCaps *caps)
 {
   GstPad *pad = direction == GST_PAD_SINK ? trans->sinkpad : trans->srcpad;
   GstPad *other_pad = direction == GST_PAD_SINK ? trans->srcpad : trans->sinkpad;
   g_autoptr (GstCaps) template = NULL;
-  g_autoptr (GstCaps) result = NULL;
-  g_autoptr (GstCaps) peer = NULL;
   g_autofree gchar *why = NULL;
   const gchar *who = "the element";
+  guint distance;
 
   if (!caps || gst_debug_category_get_threshold (GST_CAT_DEFAULT) < level)
     return;
   template = gst_pad_get_pad_template_caps (pad);
-  why = difference (caps, template);
-  if (!why) {
-    g_autoptr (GstCaps) other_template = gst_pad_get_pad_template_caps (other_pad);
-
-    g_autoptr (GstCaps) any = GST_BASE_TRANSFORM_GET_CLASS (trans)->transform_caps (trans, direction, caps, NULL);
-
-    why = difference (any, other_template);
-    result = gst_caps_intersect (any, other_template);
-  }
-  if (!why) {
-    who = direction == GST_PAD_SINK ? "downstream" : "upstream";
-    peer = gst_pad_peer_query_caps (other_pad, NULL);
-    why = difference (result, peer);
-  }
+  why = difference (caps, template, &distance);
+  if (!why)
+    why = difference_beyond (trans, pad, other_pad, caps, &who);
   if (why)
     GST_CAT_LEVEL_LOG (GST_CAT_DEFAULT, level, trans, "%" GST_PTR_FORMAT " was refused because of %s: %s",
                        (gpointer)caps, who, why);

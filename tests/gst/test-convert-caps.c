@@ -399,6 +399,33 @@ GST_START_TEST (log_names_the_field)
 }
 GST_END_TEST
 
+/* So is what downstream asks for while frames flow. */
+GST_START_TEST (log_names_the_field_in_mid_stream)
+{
+  GstHarness *h = gst_harness_new ("gpuconvert");
+  g_autofree char *logged = NULL;
+  GstVideoInfo info;
+  FILE *file;
+  int old;
+
+  info_init (&info, "RGB", 34, 18);
+  gst_harness_set_sink_caps_str (h, GPU);
+  gst_harness_set_src_caps (h, frame_caps ("RGB", 34, 18, TRUE));
+  gst_buffer_unref (push_and_pull (h, frame_upload (&info, frame_new (&info, 1), NULL)));
+
+  gst_debug_set_threshold_for_name ("gpubasetransform", GST_LEVEL_WARNING);
+  file = tmpfile ();
+  old = capture_begin (file);
+  gst_harness_set_sink_caps_str (h, GPU ",height=17");
+  fail_unless_equals_int (gst_harness_push (h, frame_upload (&info, frame_new (&info, 2), NULL)),
+                          GST_FLOW_NOT_NEGOTIATED);
+  logged = capture_end (file, old);
+  gst_debug_set_threshold_for_name ("gpubasetransform", GST_LEVEL_NONE);
+  fail_unless (strstr (logged, "the field height=18 is not in 17") != NULL, "\"%s\"", logged);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
 static gboolean
 mark_init (GstMeta *meta, gpointer params, GstBuffer *buffer)
 {
@@ -494,6 +521,7 @@ gpuconvert_caps_suite (void)
   tcase_add_test (tc, refusals);
   tcase_add_test (tc, interlaced_without_moving_chroma);
   tcase_add_test (tc, log_names_the_field);
+  tcase_add_test (tc, log_names_the_field_in_mid_stream);
   tcase_add_test (tc, metas);
   tcase_add_test (tc, renegotiation_in_mid_stream);
   return s;

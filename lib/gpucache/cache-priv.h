@@ -84,7 +84,7 @@ struct GpuAllocation {
   bool detached;       /* live at a clear: freed when it is let go of (rule 12), and in detached_bytes until then */
   bool leaving;        /* pending when its scope ended, or detached: freed when complete */
   uint64_t generation; /* how often its scope had been cleared when it was handed out */
-  uint64_t stamp;      /* when it was released, in ns */
+  uint64_t stamp;      /* when it was released: scope.c */
   uint64_t number;     /* of its last access on its lane's stream */
   GpuShelf *shelf;
   GpuSlot *slot;

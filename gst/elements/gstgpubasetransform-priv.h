@@ -13,11 +13,13 @@ GST_DEBUG_CATEGORY_EXTERN (gst_gpu_base_transform_debug);
 typedef struct {
   /* Under the object lock. */
   gchar *device_name; /* NULL: not set, so the environment's or auto */
-  GstGpuStreamMode stream_mode;
   gint64 limit;
   gboolean limit_is_set;
-  guint frames_in_flight;
   GpuDevice *device; /* NULL until decided; atomic, as contexts set it without the lock, once */
+
+  /* Atomic. */
+  gint stream_mode;
+  gint frames_in_flight;
 
   /* Of the streaming thread. */
   GstGpuFrameInfo in, out;

@@ -65,7 +65,7 @@ gst_gpu_base_transform_start (GstBaseTransform *trans)
 
   gst_gpu_frame_info_init (&priv->in);
   gst_gpu_frame_info_init (&priv->out);
-  priv->throttle = gpu_throttle_new (priv->frames_in_flight);
+  priv->throttle = gpu_throttle_new ((guint)g_atomic_int_get (&priv->frames_in_flight));
   return TRUE;
 }
 
@@ -166,9 +166,7 @@ gst_gpu_base_transform_set_property (GObject *object, guint id, const GValue *va
     gst_gpu_base_transform_set_device_name (self, g_value_get_string (value));
     break;
   case PROP_STREAM:
-    GST_OBJECT_LOCK (self);
-    priv->stream_mode = g_value_get_enum (value);
-    GST_OBJECT_UNLOCK (self);
+    g_atomic_int_set (&priv->stream_mode, g_value_get_enum (value));
     break;
   case PROP_CACHE_LIMIT:
     GST_OBJECT_LOCK (self);
@@ -178,9 +176,7 @@ gst_gpu_base_transform_set_property (GObject *object, guint id, const GValue *va
     gst_gpu_base_transform_apply_limit (self);
     break;
   case PROP_FRAMES_IN_FLIGHT:
-    GST_OBJECT_LOCK (self);
-    priv->frames_in_flight = g_value_get_uint (value);
-    GST_OBJECT_UNLOCK (self);
+    g_atomic_int_set (&priv->frames_in_flight, (gint)g_value_get_uint (value));
     break;
   default:
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
@@ -203,9 +199,7 @@ gst_gpu_base_transform_get_property (GObject *object, guint id, GValue *value, G
       g_value_set_string (value, environment ? environment : DEFAULT_DEVICE);
     break;
   case PROP_STREAM:
-    GST_OBJECT_LOCK (self);
-    g_value_set_enum (value, priv->stream_mode);
-    GST_OBJECT_UNLOCK (self);
+    g_value_set_enum (value, g_atomic_int_get (&priv->stream_mode));
     break;
   case PROP_CACHE_LIMIT:
     GST_OBJECT_LOCK (self);
@@ -219,9 +213,7 @@ gst_gpu_base_transform_get_property (GObject *object, guint id, GValue *value, G
       g_value_take_boxed (value, gst_gpu_cache_stats_to_structure (device, GPU_ACCOUNT_DEVICE));
     break;
   case PROP_FRAMES_IN_FLIGHT:
-    GST_OBJECT_LOCK (self);
-    g_value_set_uint (value, priv->frames_in_flight);
-    GST_OBJECT_UNLOCK (self);
+    g_value_set_uint (value, (guint)g_atomic_int_get (&priv->frames_in_flight));
     break;
   default:
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);

@@ -70,12 +70,8 @@ static gboolean
 choose_stream (GstGpuBaseTransform *self, GstMemory *memory, GError **error)
 {
   GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
+  gboolean inherit = g_atomic_int_get (&priv->stream_mode) == GST_GPU_STREAM_INHERIT;
   GpuStream *stream = NULL;
-  gboolean inherit;
-
-  GST_OBJECT_LOCK (self);
-  inherit = priv->stream_mode == GST_GPU_STREAM_INHERIT;
-  GST_OBJECT_UNLOCK (self);
 
   if (inherit && memory && !GST_GPU_BASE_TRANSFORM_GET_CLASS (self)->copies)
     stream = gst_gpu_memory_get_stream (memory);
@@ -84,8 +80,10 @@ choose_stream (GstGpuBaseTransform *self, GstMemory *memory, GError **error)
       priv->own = gpu_stream_new (priv->device, true, error);
     stream = priv->own;
   }
-  g_clear_pointer (&priv->stream, gpu_stream_unref);
-  priv->stream = stream ? gpu_stream_ref (stream) : NULL;
+  if (stream != priv->stream) {
+    g_clear_pointer (&priv->stream, gpu_stream_unref);
+    priv->stream = stream ? gpu_stream_ref (stream) : NULL;
+  }
   return stream != NULL;
 }
 
@@ -169,9 +167,7 @@ gst_gpu_base_transform_transform (GstBaseTransform *trans, GstBuffer *in, GstBuf
   if (in == out && !klass->in_place)
     return GST_FLOW_OK; /* forwarded */
 
-  GST_OBJECT_LOCK (self);
-  gpu_throttle_set_depth (priv->throttle, priv->frames_in_flight);
-  GST_OBJECT_UNLOCK (self);
+  gpu_throttle_set_depth (priv->throttle, (guint)g_atomic_int_get (&priv->frames_in_flight));
 
   if (!gpu_throttle_begin (priv->throttle, &error) || !klass->process_buffer (self, priv->stream, in, out, &error) ||
       !gpu_throttle_end (priv->throttle, priv->stream, &error)) {

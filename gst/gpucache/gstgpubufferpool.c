@@ -29,6 +29,7 @@ struct _GstGpuBufferPool {
   GstBufferPool parent;
 
   GstGpuAllocator *allocator;
+  GpuDevice *device;  /* the allocator's, which holds it */
   GpuMemoryKind kind; /* of configs that name none */
 
   /* From the config; constant while the pool is active. */
@@ -325,7 +326,7 @@ get_stream (GstGpuBufferPool *self, GstBufferPoolAcquireParams *params, GError *
 
   g_mutex_lock (&self->lock);
   if (!self->stream)
-    g_atomic_pointer_set (&self->stream, gpu_stream_new (gst_gpu_buffer_pool_get_device (self), true, error));
+    g_atomic_pointer_set (&self->stream, gpu_stream_new (self->device, true, error));
   stream = self->stream;
   g_mutex_unlock (&self->lock);
   return stream;
@@ -342,8 +343,7 @@ attach_memory (GstGpuBufferPool *self, GstBuffer *buffer, GstBufferPoolAcquirePa
   if (!stream)
     return FALSE;
   if (gst_buffer_n_memory (buffer) > 0) {
-    GpuImage *image = gpu_image_acquire (gst_gpu_buffer_pool_get_device (self), &layout->spec, layout->kind, stream,
-                                         GPU_ACQUIRE_DEFAULT, error);
+    GpuImage *image = gpu_image_acquire (self->device, &layout->spec, layout->kind, stream, GPU_ACQUIRE_DEFAULT, error);
 
     if (image)
       gst_gpu_memory_fill (gst_buffer_peek_memory (buffer, 0), image, stream, layout->size);
@@ -450,6 +450,7 @@ gst_gpu_buffer_pool_new_with_kind (GpuDevice *device, GpuMemoryKind kind)
   self = g_object_new (GST_TYPE_GPU_BUFFER_POOL, NULL);
   gst_object_ref_sink (self);
   self->allocator = GST_GPU_ALLOCATOR (gst_gpu_allocator_new_with_kind (device, kind));
+  self->device = device;
   self->kind = kind;
   return GST_BUFFER_POOL (self);
 }

@@ -70,8 +70,7 @@ gpu_mul_high (uint64_t a, uint64_t b)
 #endif
 }
 
-/** Rounds to nearest, ties to even, and saturates to 0 .. 255: the lowest byte of what is returned. @value is not a NaN.
- */
+/** Rounds to nearest, ties to even, and saturates to 0 .. 255, in the lowest byte. @value is not a NaN. */
 GPU_PIXEL_FUNC uint32_t
 gpu_round_to_byte_bits (float value)
 {

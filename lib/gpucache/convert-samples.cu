@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Conversion of samples by themselves on the GPU: between 4:2:0 formats of one matrix, from luma to GRAY8, and of
+ * tensors' elements.
+ */
+#include "convert-pixel.h"
+#include "quad.cuh"
+
+template <unsigned src_size, unsigned dst_size, unsigned channels>
+static __device__ __forceinline__ void
+convert_plane (const GpuPlanesArgs &args, unsigned plane, uint64_t x0, uint64_t y)
+{
+  const GpuPixels &src = args.src[plane], &dst = args.dst[plane];
+  const uint64_t x = x0 + GPU_QUAD * threadIdx.x;
+  const unsigned n = x >= args.width[plane] ? 0 : (unsigned)min ((uint64_t)GPU_QUAD, args.width[plane] - x);
+  uint32_t element[channels][GPU_QUAD];
+
+  if (src.group == 2) {
+    uint32_t words[src_size * 2];
+
+    gpu_load_quad<src_size, 2> (gpu_packed_pixel (src, x, y), n, src.vector, words);
+#pragma unroll
+    for (unsigned c = 0; c < channels; c++)
+#pragma unroll
+      for (unsigned k = 0; k < GPU_QUAD; k++)
+        element[c][k] = gpu_quad_element<src_size> (words, 2 * k + c);
+  } else {
+#pragma unroll
+    for (unsigned c = 0; c < channels; c++) {
+      uint32_t words[src_size];
+
+      gpu_load_quad<src_size, 1> (src.data[c] + y * src.stride[c] + x * src_size, n, src.vector, words);
+#pragma unroll
+      for (unsigned k = 0; k < GPU_QUAD; k++)
+        element[c][k] = gpu_quad_element<src_size> (words, k);
+    }
+  }
+#pragma unroll
+  for (unsigned c = 0; c < channels; c++)
+#pragma unroll
+    for (unsigned k = 0; k < GPU_QUAD; k++)
+      element[c][k] = gpu_convert_sample (&args, plane, element[c][k]);
+
+  if (dst.group == 2) {
+    uint32_t words[dst_size * 2] = {};
+
+#pragma unroll
+    for (unsigned i = 0; i < 2 * GPU_QUAD; i++)
+      words[i * dst_size / 4] |= element[channels == 2 ? i % 2 : 0][i / 2] << (8 * (i * dst_size % 4));
+    gpu_store_quads<dst_size, 2> (gpu_packed_pixel (dst, x0, y), args.width[plane] - x0, n, dst.vector, words, nullptr);
+  } else {
+#pragma unroll
+    for (unsigned c = 0; c < channels; c++)
+      gpu_store_plane_quad<dst_size> (dst.data[c] + y * dst.stride[c] + x * dst_size, n, dst.vector, element[c]);
+  }
+}
+
+template <unsigned src_size, unsigned dst_size>
+static __device__ __forceinline__ void
+convert_plane_row (const GpuPlanesArgs &args, uint64_t row)
+{
+  const unsigned plane = row >= args.first;
+  const uint64_t y = plane ? row - args.first : row;
+  const uint64_t x0 = (uint64_t)blockIdx.x * GPU_QUAD_BLOCK_X * GPU_QUAD;
+
+  if (x0 >= args.width[plane])
+    return;
+  if (plane)
+    convert_plane<src_size, dst_size, 2> (args, 1, x0, y);
+  else
+    convert_plane<src_size, dst_size, 1> (args, 0, x0, y);
+}
+
+/* Between 4:2:0 formats, sample by sample, and from luma to GRAY8. */
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_planes (const __grid_constant__ GpuPlanesArgs args)
+{
+  for (uint64_t row = (uint64_t)blockIdx.y * GPU_QUAD_BLOCK_Y + threadIdx.y; row < args.rows;
+       row += (uint64_t)gridDim.y * GPU_QUAD_BLOCK_Y) {
+    if (args.src[0].size == 1 && args.dst[0].size == 1)
+      convert_plane_row<1, 1> (args, row);
+    else if (args.src[0].size == 1)
+      convert_plane_row<1, 2> (args, row);
+    else if (args.dst[0].size == 1)
+      convert_plane_row<2, 1> (args, row);
+    else
+      convert_plane_row<2, 2> (args, row);
+  }
+}
+
+/* The same of 8 bits, 16 samples a thread: of luma, or of both components of chroma together, in the order U, V, U, V,
+ * wherever they lie. */
+static __device__ __forceinline__ void
+load_line (const GpuPixels &pixels, uint64_t x, uint64_t y, uint32_t line[4])
+{
+  if (pixels.channels == 1 || pixels.group == 2) {
+    gpu_load_words<4> (pixels.data[0] + y * pixels.stride[0] + x, line);
+    return;
+  }
+  const uint2 u = *(const uint2 *)(pixels.data[0] + y * pixels.stride[0] + x / 2);
+  const uint2 v = *(const uint2 *)(pixels.data[1] + y * pixels.stride[1] + x / 2);
+  line[0] = __byte_perm (u.x, v.x, 0x5140), line[1] = __byte_perm (u.x, v.x, 0x7362);
+  line[2] = __byte_perm (u.y, v.y, 0x5140), line[3] = __byte_perm (u.y, v.y, 0x7362);
+}
+
+static __device__ __forceinline__ void
+store_line (const GpuPixels &pixels, uint64_t x, uint64_t y, const uint32_t line[4])
+{
+  if (pixels.channels == 1 || pixels.group == 2) {
+    gpu_store_words<4> (pixels.data[0] + y * pixels.stride[0] + x, line);
+    return;
+  }
+  *(uint2 *)(pixels.data[0] + y * pixels.stride[0] + x / 2) =
+      make_uint2 (__byte_perm (line[0], line[1], 0x6420), __byte_perm (line[2], line[3], 0x6420));
+  *(uint2 *)(pixels.data[1] + y * pixels.stride[1] + x / 2) =
+      make_uint2 (__byte_perm (line[0], line[1], 0x7531), __byte_perm (line[2], line[3], 0x7531));
+}
+
+static __device__ __forceinline__ int32_t
+scale_sample (const GpuPlanesArgs &args, unsigned plane, uint32_t sample)
+{
+  return ((int32_t)sample * args.factor[plane] + args.offset[plane]) >> (int)args.shift[plane];
+}
+
+static __device__ __forceinline__ void
+run_convert_plane_lines (const GpuPlanesArgs &args)
+{
+  const unsigned rows = GPU_CONVERT_LINE_ROWS * GPU_QUAD_BLOCK_Y;
+  const uint64_t x = 16 * ((uint64_t)blockIdx.x * GPU_QUAD_BLOCK_X + threadIdx.x);
+
+  if (x >= args.width[0])
+    return;
+  for (uint64_t row = (uint64_t)blockIdx.y * rows + threadIdx.y; row < args.rows; row += (uint64_t)gridDim.y * rows) {
+    uint32_t line[GPU_CONVERT_LINE_ROWS][4] = {};
+
+#pragma unroll
+    for (unsigned r = 0; r < GPU_CONVERT_LINE_ROWS; r++) {
+      const uint64_t y = row + r * GPU_QUAD_BLOCK_Y;
+
+      if (y < args.rows)
+        load_line (args.src[y >= args.first], x, y >= args.first ? y - args.first : y, line[r]);
+    }
+#pragma unroll
+    for (unsigned r = 0; r < GPU_CONVERT_LINE_ROWS; r++) {
+      const uint64_t y = row + r * GPU_QUAD_BLOCK_Y;
+      const unsigned plane = y >= args.first;
+
+      if (y >= args.rows)
+        break;
+#pragma unroll
+      for (unsigned i = 0; i < 4; i++) {
+        const uint32_t in = line[r][i];
+
+        line[r][i] = gpu_pack_saturated (
+            scale_sample (args, plane, in & 0xff), scale_sample (args, plane, in >> 8 & 0xff),
+            gpu_pack_saturated (scale_sample (args, plane, in >> 16 & 0xff), scale_sample (args, plane, in >> 24), 0));
+      }
+      store_line (args.dst[plane], x, plane ? y - args.first : y, line[r]);
+    }
+  }
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
+    gpu_convert_plane_lines (const __grid_constant__ GpuPlanesArgs args)
+{
+  run_convert_plane_lines (args);
+}
+
+template <unsigned src_size, unsigned dst_size>
+static __device__ __forceinline__ void
+convert_elements (const GpuElementsArgs &args)
+{
+  const unsigned threads = GPU_QUAD_BLOCK_X * GPU_QUAD_BLOCK_Y, block = threads * GPU_QUAD * GPU_CONVERT_QUADS;
+
+  for (uint64_t start = (uint64_t)blockIdx.x * block + threadIdx.x * GPU_QUAD; start < args.n;
+       start += (uint64_t)gridDim.x * block) {
+    uint32_t words[GPU_CONVERT_QUADS][src_size];
+
+#pragma unroll
+    for (unsigned q = 0; q < GPU_CONVERT_QUADS; q++) {
+      const uint64_t i = start + q * threads * GPU_QUAD;
+
+      if (i < args.n)
+        gpu_load_quad<src_size, 1> (args.src + i * src_size, (unsigned)min ((uint64_t)GPU_QUAD, args.n - i),
+                                    args.vector, words[q]);
+    }
+#pragma unroll
+    for (unsigned q = 0; q < GPU_CONVERT_QUADS; q++) {
+      const uint64_t i = start + q * threads * GPU_QUAD;
+      uint32_t out[GPU_QUAD];
+
+      if (i >= args.n)
+        break;
+#pragma unroll
+      for (unsigned k = 0; k < GPU_QUAD; k++)
+        out[k] =
+            gpu_convert_element (gpu_quad_element<src_size> (words[q], k), src_size, dst_size, args.scale, args.offset);
+      gpu_store_plane_quad<dst_size> (args.dst + i * dst_size, (unsigned)min ((uint64_t)GPU_QUAD, args.n - i),
+                                      args.vector, out);
+    }
+  }
+}
+
+/* Between tensors. */
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
+    gpu_convert_elements (const __grid_constant__ GpuElementsArgs args)
+{
+  switch (args.src_size * 8 + args.dst_size) {
+  case 8 + 1:
+    convert_elements<1, 1> (args);
+    break;
+  case 8 + 2:
+    convert_elements<1, 2> (args);
+    break;
+  case 8 + 4:
+    convert_elements<1, 4> (args);
+    break;
+  case 16 + 1:
+    convert_elements<2, 1> (args);
+    break;
+  case 16 + 2:
+    convert_elements<2, 2> (args);
+    break;
+  case 16 + 4:
+    convert_elements<2, 4> (args);
+    break;
+  case 32 + 1:
+    convert_elements<4, 1> (args);
+    break;
+  case 32 + 2:
+    convert_elements<4, 2> (args);
+    break;
+  default:
+    convert_elements<4, 4> (args);
+    break;
+  }
+}

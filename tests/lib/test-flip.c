@@ -98,6 +98,25 @@ test_all (OpFixture *fixture, const void *data)
     }
 }
 
+/* As most pictures lie: aligned, with rows of whole lines of 16 bytes, more than a warp's, for which a GPU has kernels
+ * of their own. */
+static void
+test_lines (OpFixture *fixture, const void *data)
+{
+  static const GpuFormat formats[] = {GPU_FORMAT_GRAY8, GPU_FORMAT_RGB,  GPU_FORMAT_RGBA,     GPU_FORMAT_NV12,
+                                      GPU_FORMAT_I420,  GPU_FORMAT_RGBP, GPU_FORMAT_P010_10LE};
+
+  for (unsigned f = 0; f < G_N_ELEMENTS (formats); f++)
+    for (unsigned o = GPU_ORIENTATION_IDENTITY; o <= GPU_ORIENTATION_UR_LL; o++) {
+      GpuOrientation orientation = (GpuOrientation)o;
+      const bool transposed = is_transposed (orientation);
+      GpuImageSpec src = test_spec (formats[f], 1056, 44);
+      GpuImageSpec dst = test_spec (formats[f], transposed ? 44 : 1056, transposed ? 1056 : 44);
+
+      picture_check (fixture->stream, &src, &dst, flip, flip_reference, &orientation);
+    }
+}
+
 /* One format of each pixel size, with every pair of layouts. */
 static void
 test_layouts (OpFixture *fixture, const void *data)
@@ -249,6 +268,7 @@ main (int argc, char **argv)
   test_init (&argc, &argv);
   OP_TEST ("/flip/meaning", test_meaning);
   OP_TEST ("/flip/all", test_all);
+  OP_TEST ("/flip/lines", test_lines);
   OP_TEST ("/flip/layouts", test_layouts);
   OP_TEST ("/flip/views", test_views);
   OP_TEST ("/flip/refusals", test_refusals);

@@ -50,7 +50,6 @@
   ENTRY (EventDestroy, 4000)                                                                                           \
   ENTRY (EventRecord, 2000)                                                                                            \
   ENTRY (EventQuery, 2000)                                                                                             \
-  ENTRY (EventSynchronize, 2000)                                                                                       \
   ENTRY (MemcpyAsync, 4000)                                                                                            \
   ENTRY (Memcpy2DAsync, 3020)                                                                                          \
   ENTRY (MemcpyPeerAsync, 4000)                                                                                        \

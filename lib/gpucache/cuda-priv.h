@@ -19,8 +19,6 @@ typedef struct {
   _Atomic uint32_t opened;
 } GpuCudaGate;
 
-typedef struct GpuCudaWaiter GpuCudaWaiter; /* cuda-wait.c */
-
 typedef struct {
   GpuDevice base;
   const GpuCudaDriver *cu;
@@ -36,9 +34,6 @@ typedef struct {
   pthread_mutex_t shifted_lock;
   GHashTable *shifted;
   atomic_uint n_shifted;
-
-  pthread_mutex_t waiters_lock;
-  GpuCudaWaiter *waiters; /* that nobody uses at the moment */
 
   /* Pinned when the first gate is made, since pinning may wait for a stream that a gate holds. */
   _Atomic (GpuCudaGate *) gates;
@@ -85,9 +80,6 @@ gpu_cuda_leave_with (GpuCudaDevice *self, CUresult result, const char *call, GEr
 
 /** The pool that stream-ordered memory comes from; it goes with the device. */
 bool gpu_cuda_pool_create (GpuCudaDevice *self, GError **error);
-
-/** With the context current. */
-void gpu_cuda_waiters_free (GpuCudaDevice *self);
 
 /* The seam's functions, as GpuDeviceFuncs documents them. */
 bool gpu_cuda_memory_info (GpuDevice *device, uint64_t *free_bytes, uint64_t *total_bytes, GError **error);

@@ -16,7 +16,6 @@ cuda_destroy (GpuDevice *device)
   /* The driver answers calls on a lost context, or after it has shut down, with errors, which change nothing here. */
   if (self->kernels)
     gpu_cuda_kernels_free (self->kernels);
-  gpu_cuda_waiters_free (self);
   if (gates)
     cu->MemFreeHost (gates);
   if (self->pool)
@@ -28,7 +27,6 @@ cuda_destroy (GpuDevice *device)
 
   g_hash_table_unref (self->shifted);
   pthread_mutex_destroy (&self->shifted_lock);
-  pthread_mutex_destroy (&self->waiters_lock);
   g_free (self->label);
   g_free (device->name);
   g_free (device->description);
@@ -74,7 +72,6 @@ device_alloc (const GpuCudaDriver *cu, unsigned index)
   self->label = g_strdup (self->base.name);
   self->cu = cu;
   pthread_mutex_init (&self->shifted_lock, NULL);
-  pthread_mutex_init (&self->waiters_lock, NULL);
   self->shifted = g_hash_table_new (NULL, NULL);
   return self;
 }

@@ -469,12 +469,6 @@ fake_EventQuery (CUevent event)
 }
 
 static CUresult
-fake_EventSynchronize (CUevent event)
-{
-  return in_context (event, called ("cuEventSynchronize"));
-}
-
-static CUresult
 fake_MemcpyAsync (CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream)
 {
   CUresult result = called ("cuMemcpyAsync %zu", size);

@@ -110,6 +110,13 @@ apply_limit_from_environment (GpuDevice *device, const char *variable, GpuAccoun
              error->message, gpu_device_name (device), gpu_cache_get_limit (device, account));
 }
 
+static void
+apply_limits_from_environment (GpuDevice *device)
+{
+  apply_limit_from_environment (device, "GPUCACHE_LIMIT", GPU_ACCOUNT_DEVICE);
+  apply_limit_from_environment (device, "GPUCACHE_HOST_LIMIT", GPU_ACCOUNT_HOST);
+}
+
 static GpuDevice *
 open_cuda (uint64_t ordinal, GError **error)
 {
@@ -168,8 +175,7 @@ open_locked (const char *name, GError **error)
   device = open_new (name, error);
   if (!device)
     return NULL;
-  apply_limit_from_environment (device, "GPUCACHE_LIMIT", GPU_ACCOUNT_DEVICE);
-  apply_limit_from_environment (device, "GPUCACHE_HOST_LIMIT", GPU_ACCOUNT_HOST);
+  apply_limits_from_environment (device);
   if (!registry)
     registry = g_hash_table_new (g_str_hash, g_str_equal);
   /* The registry keeps this reference. */
@@ -235,7 +241,6 @@ gpu_device_open_cuda_context (void *context, GError **error)
 
   GpuDevice *device = gpu_device_cuda_new_for_context (context, error);
   if (device)
-    apply_limit_from_environment (device, "GPUCACHE_LIMIT", GPU_ACCOUNT_DEVICE);
-  apply_limit_from_environment (device, "GPUCACHE_HOST_LIMIT", GPU_ACCOUNT_HOST);
+    apply_limits_from_environment (device);
   return device;
 }

@@ -365,6 +365,9 @@ void gpu_scope_put (GpuScope *scope, GpuAllocation *allocation, GpuAllocation **
 /** The next points to ask the device about: those of the first pending entry of each lane, the one looked at
  * longest ago first. Held for the caller. @lanes: (out): how many lanes they are of, for gpu_scope_retire(). */
 unsigned gpu_scope_pending_points (GpuScope *scope, GpuPoint *points, unsigned most, unsigned *lanes);
+/** Appends every access of its pending entries that has not been observed complete to @points, an array of GpuPoint;
+ * held for the caller. */
+void gpu_scope_list_pending (GpuScope *scope, GArray *points);
 /** Removes all entries from the scope, idle and pending, and detaches the live ones (rule 12): their bytes leave the
  * count. */
 GpuAllocation *gpu_scope_clear (GpuScope *scope);

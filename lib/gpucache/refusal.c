@@ -6,6 +6,8 @@
  */
 #include "cache-priv.h"
 
+/* A round mostly waits for little. The last one waits for all that is pending, so that it ends in an error only if that
+ * was not enough, or if others took what was freed. */
 #define MAX_ROUNDS 16
 
 /* Waits until no other thread is at it. */
@@ -28,21 +30,34 @@ end_refusal (GpuCache *cache)
   gpu_unlock (&cache->refusal_lock, GPU_LOCK_LEAF);
 }
 
-/* Waits on the host for the first pending entry of each lane of every scope, and for what was detached. */
+/* What is to be waited for in @scope: all that is pending, or the first entries of a few lanes; held. */
+static GArray *
+list_points (GpuScope *scope, bool all)
+{
+  GArray *points = g_array_new (false, false, sizeof (GpuPoint));
+  gpu_scope_lock (scope);
+  if (all) {
+    gpu_scope_list_pending (scope, points);
+  } else {
+    GpuPoint first[8];
+    unsigned lanes, n = gpu_scope_pending_points (scope, first, G_N_ELEMENTS (first), &lanes);
+    g_array_append_vals (points, first, n);
+  }
+  gpu_scope_unlock (scope);
+  return points;
+}
+
+/* Waits on the host for pending entries of every scope, and for what was detached. */
 static void
-wait_for_pending (GpuCache *cache)
+wait_for_pending (GpuCache *cache, bool all)
 {
   g_autoptr (GPtrArray) scopes = gpu_cache_list_scopes (cache);
   for (unsigned i = 0; i < scopes->len; i++) {
-    GpuScope *scope = g_ptr_array_index (scopes, i);
-    GpuPoint points[8];
-    unsigned lanes;
-    gpu_scope_lock (scope);
-    unsigned n = gpu_scope_pending_points (scope, points, G_N_ELEMENTS (points), &lanes);
-    gpu_scope_unlock (scope);
-    for (unsigned j = 0; j < n; j++) {
-      gpu_point_wait (&points[j], NULL);
-      gpu_stream_release (points[j].stream);
+    g_autoptr (GArray) points = list_points (g_ptr_array_index (scopes, i), all);
+    for (unsigned j = 0; j < points->len; j++) {
+      GpuPoint *point = &g_array_index (points, GpuPoint, j);
+      gpu_point_wait (point, NULL);
+      gpu_stream_release (point->stream);
     }
   }
   gpu_cache_wait_detached (cache, NULL);
@@ -110,7 +125,7 @@ gpu_cache_handle_refusal (GpuCache *cache, GpuScope *scope, const GpuRequest *re
     }
 
     /* The end: a round that freed nothing, or so many that others take what is freed. */
-    wait_for_pending (cache);
+    wait_for_pending (cache, round + 1 == MAX_ROUNDS);
     if (!gpu_device_check (cache->device, error))
       break;
     gpu_cache_retire_all (cache);

@@ -582,6 +582,17 @@ gpu_scope_pending_points (GpuScope *scope, GpuPoint *points, unsigned most, unsi
   return n;
 }
 
+void
+gpu_scope_list_pending (GpuScope *scope, GArray *points)
+{
+  GHashTableIter iter;
+  void *shelf;
+  g_hash_table_iter_init (&iter, scope->shelves);
+  while (g_hash_table_iter_next (&iter, &shelf, NULL))
+    for (GpuLink *link = ((GpuShelf *)shelf)->pending.first; link; link = link->next)
+      gpu_history_list_pending (&gpu_container (link, GpuAllocation, by_shelf)->history, points);
+}
+
 /* The end */
 
 static void

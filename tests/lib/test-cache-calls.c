@@ -476,6 +476,38 @@ test_event_for_several_streams (Rig *rig, const void *data)
   rig_finish (rig);
 }
 
+/* Rule 13: as long as waiting frees something it goes on, however little each piece of pending work holds. */
+static void
+test_refused_waits_for_all (void)
+{
+  GpuCpuExecutor executor[] = {GPU_CPU_THREADS, GPU_CPU_LAZY};
+  enum { N = 30 };
+
+  for (unsigned e = 0; e < 2; e++) {
+    Rig rig = {.account = GPU_ACCOUNT_DEVICE};
+    rig.device = gpu_cpu_device_new ("cpu:8", executor[e], (N + 2) << 16);
+    rig.stream[0] = rig_new_stream (&rig, false);
+    GpuImageSpec spec = rig_spec (GPU_FORMAT_RGBA, 128, 128), large = rig_spec (GPU_FORMAT_BGRA, 128, 128 * N);
+    rig_limit (&rig, (N + 2) << 16);
+    GpuImage *image[N];
+    GpuPoint point[N] = {0};
+    for (unsigned i = 0; i < N; i++)
+      image[i] = rig_acquire (&rig, &spec, rig.stream[0]);
+    /* With an event after each, so that waiting for one says nothing of the next. */
+    for (unsigned i = 0; i < N; i++) {
+      rig_fill (rig.stream[0], image[i], 1);
+      g_assert_true (gpu_point_mark (&point[i], rig.stream[0], NULL));
+    }
+    for (unsigned i = 0; i < N; i++)
+      gpu_image_unref (image[i]);
+    gpu_image_unref (rig_acquire (&rig, &large, rig.stream[0]));
+    for (unsigned i = 0; i < N; i++)
+      gpu_point_clear (&point[i]);
+    gpu_stream_unref (rig.stream[0]);
+    gpu_device_unref (rig.device);
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -492,6 +524,7 @@ main (int argc, char **argv)
   RIG_TEST ("/calls/rule-11/retires-among-newer", test_retires_among_newer);
   RIG_TEST ("/calls/rule-11/full-sweep", test_full_sweep);
   RIG_TEST ("/calls/rule-13/searches-again", test_refused_searches_again);
+  g_test_add_func ("/calls/rule-13/waits-for-all", test_refused_waits_for_all);
   RIG_TEST ("/calls/rule-13/one-at-a-time", test_one_refusal_at_a_time);
   RIG_TEST ("/calls/rule-22/event-for-several-streams", test_event_for_several_streams);
   return g_test_run ();

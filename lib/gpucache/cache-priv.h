@@ -234,7 +234,6 @@ struct GpuCache {
   pthread_mutex_t lock;
   GPtrArray *scopes;    /* of threads and streams; a reference each */
   GpuAllocation *spare; /* descriptors for the next allocation or wrapped image */
-  unsigned n_spare;
   GpuImage *spare_views;
 
   GpuStream *waiter; /* made when first needed; see cache.c */
@@ -265,10 +264,11 @@ GpuAllocation *gpu_cache_take_ready (GpuCache *cache, const GpuRequest *request)
 GpuAllocation *gpu_cache_acquire (GpuCache *cache, const GpuRequest *request, GError **error);
 /** What nobody observes any more goes back to its scope. */
 void gpu_cache_release (GpuAllocation *allocation);
-/** A descriptor without memory, recycled if there is one. */
+/** A descriptor without memory, recycled if there is one. It stays while the cache does: an image that is released
+ * twice is still there to say so. */
 GpuAllocation *gpu_allocation_new (GpuCache *cache);
 void gpu_allocation_recycle (GpuCache *cache, GpuAllocation *allocation);
-/** The same for views, which stay while the cache does: one that is released twice is still there to say so. */
+/** The same for views. */
 GpuImage *gpu_view_new (GpuCache *cache);
 void gpu_view_recycle (GpuCache *cache, GpuImage *view);
 /** References to all scopes, the shared one last. Returns: (transfer full) (element-type GpuScope). */

@@ -5,8 +5,6 @@
  */
 #include "cache-priv.h"
 
-#define MAX_SPARE 64
-
 /* Who writes next: nobody that counts if the host does, since it gets the memory complete (rule 5). */
 static GpuStream *
 consumer (const GpuRequest *request)
@@ -384,10 +382,8 @@ gpu_allocation_new (GpuCache *cache)
 {
   gpu_lock (&cache->lock, GPU_LOCK_CACHE);
   GpuAllocation *allocation = cache->spare;
-  if (allocation) {
+  if (allocation)
     cache->spare = allocation->next;
-    cache->n_spare--;
-  }
   gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
 
   if (!allocation) {
@@ -420,15 +416,9 @@ gpu_allocation_recycle (GpuCache *cache, GpuAllocation *allocation)
   allocation->user_data = NULL;
 
   gpu_lock (&cache->lock, GPU_LOCK_CACHE);
-  bool keep = cache->n_spare < MAX_SPARE;
-  if (keep) {
-    allocation->next = cache->spare;
-    cache->spare = allocation;
-    cache->n_spare++;
-  }
+  allocation->next = cache->spare;
+  cache->spare = allocation;
   gpu_unlock (&cache->lock, GPU_LOCK_CACHE);
-  if (!keep)
-    allocation_free (allocation);
 }
 
 GpuImage *

@@ -127,7 +127,8 @@ GPU_API bool gpu_image_end_access (GpuImage *image, GpuStream *stream, GpuAccess
  * Ends an export (rule 2): enters its accesses on @streams, or, since a handle names no stream, waits on the host for
  * the whole device (counted), and drops the reference. Until then the export keeps the image live.
  *
- * Returns: false if @error is set; the reference is dropped all the same
+ * Returns: false if @error is set, also for a stream of another device, which is waited for on the host; the reference
+ * is dropped all the same
  */
 GPU_API bool gpu_image_end_export (GpuImage *image, GpuStream *const *streams, unsigned n_streams, GpuAccessFlags flags,
                                    GError **error);

@@ -90,6 +90,16 @@ gpu_image_end_access (GpuImage *image, GpuStream *stream, GpuAccessFlags flags, 
   return ok;
 }
 
+/* For the whole device, and for streams of others that were named: nothing of theirs may meet the next owner's work. */
+static bool
+wait_for_export (GpuImage *image, GpuStream *const *streams, unsigned n_streams, GError **error)
+{
+  bool ok = gpu_device_synchronize (image->allocation->device, error);
+  for (unsigned i = 0; i < n_streams; i++)
+    ok = gpu_stream_synchronize (streams[i], ok ? error : NULL) && ok;
+  return ok;
+}
+
 bool
 gpu_image_end_export (GpuImage *image, GpuStream *const *streams, unsigned n_streams, GpuAccessFlags flags,
                       GError **error)
@@ -100,7 +110,7 @@ gpu_image_end_export (GpuImage *image, GpuStream *const *streams, unsigned n_str
   for (unsigned i = 0; i < n_streams && ok; i++)
     ok = check_device (image, streams[i], error);
   if (n_streams == 0 || !ok)
-    ok = gpu_device_synchronize (image->allocation->device, ok ? error : NULL) && ok;
+    ok = wait_for_export (image, streams, n_streams, ok ? error : NULL) && ok;
   else
     for (unsigned i = 0; i < n_streams; i++)
       ok = gpu_image_end_access (image, streams[i], flags, ok ? error : NULL) && ok;

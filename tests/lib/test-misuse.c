@@ -35,6 +35,26 @@ test_double_release (Rig *rig, const void *data)
   rig_finish (rig);
 }
 
+/* Also when the memory is not there any more, of however many images. */
+static void
+test_double_release_after_clear (Rig *rig, const void *data)
+{
+  enum { N = 200 };
+  GpuImage *image[N];
+
+  for (unsigned i = 0; i < N; i++)
+    image[i] = rig_acquire (rig, &rig->spec, rig->stream[0]);
+  for (unsigned i = 0; i < N; i++)
+    gpu_image_unref (image[i]);
+  g_assert_true (gpu_cache_clear (rig->device, GPU_CACHE_ALL, NULL));
+  for (unsigned i = 0; i < N; i++) {
+    g_test_expect_message ("gpucache", G_LOG_LEVEL_CRITICAL, "*released more often than it was referenced*");
+    gpu_image_unref (image[i]);
+  }
+  g_test_assert_expected_messages ();
+  g_assert_cmpuint (rig_stats (rig).live, ==, 0);
+}
+
 static void
 test_double_release_of_wrap (Rig *rig, const void *data)
 {
@@ -120,8 +140,16 @@ test_other_device (Rig *rig, const void *data)
   expect_invalid (&error, gpu_device_name (other));
   g_assert_false (gpu_stream_wait_stream (stream, rig->stream[0], &error));
   expect_invalid (&error, gpu_device_name (other));
+  /* What it did there is over all the same before the memory can be reused. */
+  GpuImage *busy =
+      gpu_image_acquire (other, &rig->spec, GPU_MEMORY_STREAM_ORDERED, stream, GPU_ACQUIRE_DEFAULT, &error);
+  rig_fill (stream, busy, 1);
   g_assert_false (gpu_image_end_export (gpu_image_ref (image), &stream, 1, GPU_ACCESS_READ, &error));
   expect_invalid (&error, gpu_device_name (other));
+  uint64_t waits = gpu_device_calls (other, GPU_CALL_EVENT_WAIT);
+  g_assert_true (gpu_image_wait (busy, GPU_ACCESS_READ, &error));
+  g_assert_cmpuint (gpu_device_calls (other, GPU_CALL_EVENT_WAIT), ==, waits);
+  gpu_image_unref (busy);
   gpu_image_unref (image);
   gpu_stream_unref (stream);
   gpu_device_unref (other);
@@ -300,6 +328,7 @@ main (int argc, char **argv)
 {
   test_init (&argc, &argv);
   RIG_TEST ("/misuse/double-release", test_double_release);
+  RIG_TEST ("/misuse/double-release-after-clear", test_double_release_after_clear);
   RIG_TEST ("/misuse/double-release-of-wrap", test_double_release_of_wrap);
   RIG_TEST ("/misuse/view-outlives-image", test_view_outlives_image);
   g_test_add_func ("/misuse/memory-outlives-everything", test_memory_outlives_everything);

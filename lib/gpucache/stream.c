@@ -669,19 +669,29 @@ gpu_point_mark (GpuPoint *point, GpuStream *stream, GError **error)
   return gpu_point_observed (point) || gpu_stream_mark (stream, error);
 }
 
+/* Records an event unless there is one at or after @point. */
+static bool
+ensure_event (const GpuPoint *point, GError **error)
+{
+  GpuStream *stream = point->stream;
+  gpu_lock (&stream->lock, GPU_LOCK_STREAM);
+  bool ok = gpu_point_observed (point) || (stream->newest && stream->newest->number >= point->number) ||
+            !stream->alive || record (stream, error) != NULL;
+  gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
+  return ok;
+}
+
 bool
 gpu_point_mark_since (GpuPoint *point, GpuStream *stream, const GpuPoint *last, GError **error)
 {
   g_return_val_if_fail (point != NULL && stream != NULL && last != NULL && last != point, false);
 
+  if (last->stream && !ensure_event (last, error))
+    return false;
   if (last->stream != stream || stream->foreign)
     return gpu_point_mark (point, stream, error);
   set_point (point, stream);
-  gpu_lock (&stream->lock, GPU_LOCK_STREAM);
-  bool ok = gpu_point_observed (last) || (stream->newest && stream->newest->number >= last->number) || !stream->alive ||
-            record (stream, error) != NULL;
-  gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
-  return ok;
+  return true;
 }
 
 bool

@@ -597,6 +597,26 @@ test_throttle_questions (Rig *rig, const void *data)
   gpu_throttle_free (throttle);
 }
 
+/* Rule 27: neither does a frame that was the last one on its stream wait for what others submit there later. */
+static void
+test_throttle_leaves_stream (Rig *rig, const void *data)
+{
+  Throttled throttled = {.throttle = gpu_throttle_new (4)};
+  GError *error = NULL;
+  pthread_t thread;
+
+  rig_counter_init (&throttled.done);
+  for (unsigned i = 0; i < 5; i++)
+    one_frame (throttled.throttle, rig->stream[i / 2]);
+  rig_close (rig, 0);
+  g_assert_cmpint (pthread_create (&thread, NULL, begin_frame, &throttled), ==, 0);
+  rig_counter_wait (&throttled.done, 1);
+  pthread_join (thread, NULL);
+  g_assert_true (gpu_throttle_end (throttled.throttle, rig->stream[2], &error));
+  rig_open (rig, 0);
+  gpu_throttle_free (throttled.throttle);
+}
+
 /* Rule 27: a depth that is changed in use counts from the next frame on: the latest frames stay in flight. */
 static void
 test_throttle_new_depth (Rig *rig, const void *data)
@@ -673,6 +693,7 @@ main (int argc, char **argv)
   RIG_TEST ("/stream/rule-11/submissions", test_submissions_ask);
   RIG_TEST ("/stream/rule-27/events", test_throttle_events);
   RIG_TEST ("/stream/rule-27/questions", test_throttle_questions);
+  RIG_TEST ("/stream/rule-27/leaves-stream", test_throttle_leaves_stream);
   RIG_TEST ("/stream/rule-27/outlives-streams", test_throttle_outlives_streams);
   return g_test_run ();
 }

@@ -343,8 +343,8 @@ GpuAllocation *gpu_scope_take_fit (GpuScope *scope, const GpuRequest *request, s
 GpuAllocation *gpu_scope_take_pending (GpuScope *scope, const GpuRequest *request);
 /** Removes the least recently used idle entry from the scope altogether. */
 GpuAllocation *gpu_scope_remove_oldest (GpuScope *scope, GpuAccount account);
-/** Retires by numbers alone, on at most @most_lanes streams. What is not to be retained is added to *@doomed, no longer
- * in the scope. */
+/** Retires by numbers alone, on at most @most_lanes streams; UINT_MAX is a full sweep. What is not to be retained is
+ * added to *@doomed, no longer in the scope. */
 void gpu_scope_retire (GpuScope *scope, unsigned most_lanes, GpuAllocation **doomed);
 /** Counts the hit for the scope that asked. */
 void gpu_scope_count_hit (GpuScope *scope, const GpuAllocation *taken);

@@ -6,7 +6,7 @@
 
 #include <time.h>
 
-/* How many entries with accesses on several streams one lookup or retirement looks at. */
+/* How many entries with accesses on several streams one lookup or retirement looks at, unless it sweeps all. */
 #define MIXED_LOOKS 16
 
 /* How many of the entries last used on another stream; the oldest is nearly always the first to be ordered. */
@@ -529,18 +529,18 @@ retire_entry (GpuScope *scope, GpuAllocation *entry, GpuAllocation **doomed)
   return true;
 }
 
-/* Files the entries of one lane anew as far as they are complete. The lane may go with its last entry: it is not looked
- * at after that. */
+/* Files the entries of one lane anew as far as they are complete. Those of several streams are in no order: at most
+ * @most that are not complete are looked at. The lane may go with its last entry: it is not looked at after that. */
 static void
-retire_lane (GpuScope *scope, GpuLane *lane, GpuAllocation **doomed)
+retire_lane (GpuScope *scope, GpuLane *lane, unsigned most, GpuAllocation **doomed)
 {
   if (lane->stream) {
     for (uint64_t n = lane->n_pending; n > 0 && retire_entry (scope, gpu_lane_first (lane), doomed); n--)
       ;
     return;
   }
-  int looks = 0;
-  for (GpuLink *link = lane->pending.first, *next; link && looks < MIXED_LOOKS; link = next) {
+  unsigned looks = 0;
+  for (GpuLink *link = lane->pending.first, *next; link && looks < most; link = next) {
     next = link->next;
     if (!retire_entry (scope, gpu_container (link, GpuAllocation, by_lane), doomed))
       looks++;
@@ -554,7 +554,8 @@ gpu_scope_retire (GpuScope *scope, unsigned most_lanes, GpuAllocation **doomed)
     GpuLink *link = scope->pending_lanes.first;
     gpu_list_remove (&scope->pending_lanes, link);
     gpu_list_append (&scope->pending_lanes, link);
-    retire_lane (scope, gpu_container (link, GpuLane, by_scope), doomed);
+    retire_lane (scope, gpu_container (link, GpuLane, by_scope), most_lanes == UINT_MAX ? UINT_MAX : MIXED_LOOKS,
+                 doomed);
     if (!scope->pending_lanes.first)
       return;
   }

@@ -293,6 +293,37 @@ test_full_sweep (Rig *rig, const void *data)
   crowd_clear (&crowd);
 }
 
+/* Rule 11: what was read on two streams comes in no order, so however many of those are not complete, the others are
+ * seen. */
+static void
+test_sweeps_past_readers (Rig *rig, const void *data)
+{
+  enum { HELD = 40, DONE = 20 };
+  GpuImage *image[HELD + DONE], *copy[RIG_STREAMS];
+
+  for (unsigned i = 0; i < RIG_STREAMS; i++)
+    copy[i] = rig_acquire (rig, &rig->spec, rig->stream[i]);
+  for (unsigned i = 0; i < HELD + DONE; i++)
+    image[i] = rig_filled (rig, &rig->spec, rig->stream[3], 1);
+  rig_close (rig, 0);
+  rig_close (rig, 1);
+  for (unsigned i = 0; i < HELD + DONE; i++) {
+    const unsigned reader = i < HELD ? 0 : 2;
+    rig_copy (rig->stream[reader], image[i], copy[reader]);
+    rig_copy (rig->stream[reader + 1], image[i], copy[reader + 1]);
+  }
+  for (unsigned i = 0; i < HELD + DONE; i++)
+    gpu_image_unref (image[i]);
+  rig_sync (rig->stream[2]);
+  rig_sync (rig->stream[3]);
+  GpuCacheStats stats = rig_stats (rig);
+  g_assert_cmpuint (stats.pending, ==, HELD);
+  g_assert_cmpuint (stats.idle, ==, DONE);
+  for (unsigned i = 0; i < RIG_STREAMS; i++)
+    gpu_image_unref (copy[i]);
+  rig_finish (rig);
+}
+
 /* Rule 10: after a lowered limit the driver's pool is trimmed: at once if the limit is met, else when it is. */
 static void
 test_trims_after_lowered_limit (Rig *rig, const void *data)
@@ -523,6 +554,7 @@ main (int argc, char **argv)
   RIG_TEST ("/calls/rule-11/released-in-any-order", test_released_in_any_order);
   RIG_TEST ("/calls/rule-11/retires-among-newer", test_retires_among_newer);
   RIG_TEST ("/calls/rule-11/full-sweep", test_full_sweep);
+  RIG_TEST ("/calls/rule-11/sweeps-past-readers", test_sweeps_past_readers);
   RIG_TEST ("/calls/rule-13/searches-again", test_refused_searches_again);
   g_test_add_func ("/calls/rule-13/waits-for-all", test_refused_waits_for_all);
   RIG_TEST ("/calls/rule-13/one-at-a-time", test_one_refusal_at_a_time);

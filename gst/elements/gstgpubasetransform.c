@@ -255,7 +255,9 @@ gst_gpu_base_transform_class_init (GstGpuBaseTransformClass *klass)
                            "first GPU, else the CPU (GPUCACHE_DEVICE in the environment is used if this is not set)",
                            DEFAULT_DEVICE, readwrite | GST_PARAM_MUTABLE_READY));
   g_object_class_install_property (object_class, PROP_STREAM,
-                                   g_param_spec_enum ("stream", "Stream", "Which stream work is submitted to",
+                                   g_param_spec_enum ("stream", "Stream",
+                                                      "Which stream work is submitted to; gpuupload and gpudownload "
+                                                      "copy on their own in any case",
                                                       GST_TYPE_GPU_STREAM_MODE, DEFAULT_STREAM,
                                                       readwrite | GST_PARAM_MUTABLE_READY));
   g_object_class_install_property (

@@ -44,7 +44,7 @@ check_layout (GstBuffer *buffer, GstMemory *memory, const GpuImageSpec *spec, GE
 {
   const GstVideoMeta *meta = gst_buffer_get_video_meta (buffer);
 
-  if (memory->parent && memory->offset > 0) {
+  if (memory->offset > 0) {
     g_set_error_literal (
         error, GPU_ERROR, GPU_ERROR_UNSUPPORTED,
         "A part of a frame's memory was sent as a frame: send the whole memory with a GstVideoCropMeta "

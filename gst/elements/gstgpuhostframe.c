@@ -78,13 +78,31 @@ gst_gpu_host_frame_ref_image (GstBuffer *buffer, const GstGpuFrameInfo *info, Gp
   GstMemory *memory = gst_gpu_frame_memory (buffer);
 
   if (!memory || !gst_gpu_memory_is_host_addressable (memory) ||
-      gpu_image_device (gst_gpu_memory_get_image (memory)) != device)
+      (device && gpu_image_device (gst_gpu_memory_get_image (memory)) != device))
     return NULL;
   if (!gst_gpu_frame_info_is_tensor (info))
     return ref_picture (buffer, memory, info);
   return memory->size < info->spec.size
              ? NULL
              : gpu_image_view_as (gst_gpu_memory_get_image (memory), memory->offset, &info->spec, NULL);
+}
+
+gboolean
+gst_gpu_host_frame_is_image (GstBuffer *buffer, const GstGpuFrameInfo *info, const GpuImage *image)
+{
+  GpuImage *described = gst_gpu_host_frame_ref_image (buffer, info, NULL);
+  const GpuImageSpec *spec = gpu_image_spec (image), *wanted;
+  gboolean same;
+
+  if (!described)
+    return FALSE;
+  wanted = gpu_image_spec (described);
+  same = spec->width == wanted->width && spec->height == wanted->height;
+  for (guint i = 0; same && i < gpu_format_info (spec->format)->n_planes; i++)
+    same = spec->stride[i] == wanted->stride[i] && (guint8 *)gpu_image_data (image) + spec->offset[i] ==
+                                                       (guint8 *)gpu_image_data (described) + wanted->offset[i];
+  gpu_image_unref (described);
+  return same;
 }
 
 gboolean

@@ -4,9 +4,11 @@
  */
 #include "gstgpupeer.h"
 
+#include "gstgpuhostframe.h"
+
 gboolean
-gst_gpu_frame_copy_across (GpuStream *stream, GstBuffer *in, const GstGpuFrameInfo *info, GpuImage *dst,
-                           gboolean *copied, GError **error)
+gst_gpu_frame_copy_across (GpuStream *stream, GstBuffer *in, const GstGpuFrameInfo *info, gboolean is_gpu,
+                           GpuImage *dst, gboolean *copied, GError **error)
 {
   GstMemory *memory = gst_gpu_frame_memory (in);
   g_autoptr (GError) reason = NULL;
@@ -16,7 +18,7 @@ gst_gpu_frame_copy_across (GpuStream *stream, GstBuffer *in, const GstGpuFrameIn
   if (!memory || gpu_image_device (gst_gpu_memory_get_image (memory)) == gpu_stream_device (stream))
     return TRUE;
   /* A rectangle that no image can have is one for the host's copy. */
-  src = gst_gpu_frame_ref_image (in, info, NULL);
+  src = is_gpu ? gst_gpu_frame_ref_image (in, info, NULL) : gst_gpu_host_frame_ref_image (in, info, NULL);
   if (!src)
     return TRUE;
   *copied = gpu_image_copy (stream, src, dst, &reason);

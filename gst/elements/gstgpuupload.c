@@ -164,6 +164,7 @@ gst_gpu_upload_propose_allocation (GstBaseTransform *trans, GstQuery *decide_que
 static gboolean
 gst_gpu_upload_forwards (GstGpuBaseTransform *base, GstBuffer *buffer)
 {
+  const GstGpuFrameInfo *info = gst_gpu_base_transform_in_frame_info (base);
   GstMemory *memory = gst_gpu_frame_memory (buffer);
   GpuDevice *device = gst_gpu_base_transform_device (base);
   gboolean is_managed;
@@ -174,9 +175,13 @@ gst_gpu_upload_forwards (GstGpuBaseTransform *base, GstBuffer *buffer)
   is_managed = gst_gpu_memory_get_kind (memory) == GPU_MEMORY_MANAGED;
   if (!gst_gpu_base_transform_in_is_gpu (base) && !is_managed && !gpu_device_is_host (device))
     return FALSE;
-  image = gst_gpu_frame_ref_image (buffer, gst_gpu_base_transform_in_frame_info (base), NULL);
+  image = gst_gpu_frame_ref_image (buffer, info, NULL);
   if (!image)
     return FALSE;
+  if (!gst_gpu_base_transform_in_is_gpu (base) && !gst_gpu_host_frame_is_image (buffer, info, image)) {
+    gpu_image_unref (image);
+    return FALSE;
+  }
   if (is_managed && !gpu_image_prefetch (gst_gpu_memory_get_stream (memory), image, GPU_SIDE_DEVICE, NULL))
     GST_WARNING_OBJECT (base, "a frame's pages are not moved before they are touched");
   gpu_image_unref (image);
@@ -191,7 +196,8 @@ upload_frame (GstGpuBaseTransform *base, GpuStream *stream, GstBuffer *in, GpuIm
   GpuImage *src;
   gboolean result, copied = FALSE;
 
-  if (!gst_gpu_frame_copy_across (stream, in, info, dst, &copied, error) || copied)
+  if (!gst_gpu_frame_copy_across (stream, in, info, gst_gpu_base_transform_in_is_gpu (base), dst, &copied, error) ||
+      copied)
     return copied;
   src = gst_gpu_host_frame_ref_image (in, info, gpu_stream_device (stream));
   /* Its memory is not used again before it has been read, whoever lets go of it and when. */

@@ -104,6 +104,92 @@ GST_START_TEST (cropped_frames)
 }
 GST_END_TEST
 
+/* Frames that are in pinned memory of another device: that of its downloads, and of a pool that its uploads offered. */
+GST_START_TEST (pinned_frames_of_another_device)
+{
+  static const int sizes[][2] = {{1, 1}, {1, 7}, {7, 1}, {33, 17}, {66, 34}};
+
+  for (guint i = 0; i < N_TEST_FORMATS; i++)
+    for (guint k = 0; k < G_N_ELEMENTS (sizes); k++) {
+      g_autofree char *two =
+          g_strdup_printf ("gpuupload device=%s ! gpuflip method=2 ! gpudownload ! gpuupload device=%s "
+                           "! gpuflip method=2 ! gpudownload",
+                           names[0], names[1]);
+      g_autoptr (Picture) expected = NULL;
+      g_autoptr (Picture) got = NULL;
+      GstVideoInfo info;
+      GstBuffer *buffer;
+
+      info_init (&info, test_formats[i], sizes[k][0], sizes[k][1]);
+      buffer = frame_new (&info, i);
+      expected = picture_read (&info, buffer);
+      buffer = through (two, &info, test_formats[i], buffer);
+      got = picture_read (&info, buffer);
+      gst_buffer_unref (buffer);
+      assert_pictures_equal (expected, got, test_formats[i]);
+    }
+}
+GST_END_TEST
+
+/* Its memory is laid out in another way than the caps say, and no GstVideoMeta says so: bytes in a row behind a prefix,
+ * and a padded frame's memory in a buffer of the source's own. */
+GST_START_TEST (pinned_memory_of_another_layout)
+{
+  static const GstVideoAlignment align = {.padding_left = 32, .padding_right = 32, .padding_bottom = 16};
+  GpuDevice *device = device_open (names[0]);
+
+  for (guint padded = 0; padded < 2; padded++) {
+    GstHarness *h = harness_new ("gpuupload", names[1]);
+    g_autoptr (GstCaps) caps = frame_caps (padded ? "RGBA" : "GRAY8", 64, padded ? 64 : 1, FALSE);
+    GstAllocationParams params = {.prefix = 16};
+    g_autoptr (Picture) expected = NULL;
+    g_autoptr (Picture) got = NULL;
+    GstBuffer *frame, *in = gst_buffer_new (), *out;
+    GstVideoInfo info;
+    GstMemory *memory;
+    GstMapInfo map;
+
+    fail_unless (gst_video_info_from_caps (&info, caps));
+    frame = frame_new (&info, 3);
+    expected = picture_read (&info, frame);
+    if (padded) {
+      g_autoptr (GstBufferPool) pool = gst_gpu_buffer_pool_new_with_kind (device, GPU_MEMORY_HOST);
+      GstStructure *config = gst_buffer_pool_get_config (pool);
+      GstVideoAlignment copy = align;
+      GstBuffer *taken;
+
+      gst_buffer_pool_config_set_params (config, caps, (guint)GST_VIDEO_INFO_SIZE (&info), 0, 0);
+      gst_buffer_pool_config_add_option (config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+      gst_buffer_pool_config_add_option (config, GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT);
+      gst_buffer_pool_config_set_video_alignment (config, &copy);
+      fail_unless (gst_buffer_pool_set_config (pool, config));
+      fail_unless (gst_buffer_pool_set_active (pool, TRUE));
+      fail_unless_equals_int (gst_buffer_pool_acquire_buffer (pool, &taken, NULL), GST_FLOW_OK);
+      memory = gst_buffer_get_memory (taken, 0);
+      gst_buffer_unref (taken);
+      gst_buffer_pool_set_active (pool, FALSE);
+    } else {
+      g_autoptr (GstAllocator) allocator = gst_gpu_allocator_new_with_kind (device, GPU_MEMORY_HOST);
+
+      memory = gst_allocator_alloc (allocator, GST_VIDEO_INFO_SIZE (&info), &params);
+    }
+    fail_unless (memory && gst_memory_map (memory, &map, GST_MAP_WRITE));
+    gst_buffer_extract (frame, 0, map.data, GST_VIDEO_INFO_SIZE (&info));
+    gst_memory_unmap (memory, &map);
+    gst_buffer_append_memory (in, memory);
+
+    gst_harness_set_src_caps (h, gst_caps_ref (caps));
+    out = push_and_pull (h, in);
+    got = picture_read (&info, out);
+    assert_pictures_equal (expected, got, padded ? "padded memory" : "behind a prefix");
+    gst_buffer_unref (out);
+    gst_buffer_unref (frame);
+    gst_harness_teardown (h);
+  }
+  gpu_device_unref (device);
+}
+GST_END_TEST
+
 /* The frame's last write has not run, and the element is back all the same, with the frame let go of. */
 GST_START_TEST (copy_does_not_wait)
 {
@@ -281,6 +367,8 @@ peer_suite (void)
   suite_add_tcase (suite, tests);
   tcase_add_test (tests, there_and_back);
   tcase_add_test (tests, cropped_frames);
+  tcase_add_test (tests, pinned_frames_of_another_device);
+  tcase_add_test (tests, pinned_memory_of_another_layout);
   tcase_add_test (tests, copy_does_not_wait);
   tcase_add_test (tests, steady_state);
   tcase_add_test (tests, others_refuse);

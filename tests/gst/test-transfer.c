@@ -248,6 +248,47 @@ GST_START_TEST (foreign_layouts_in_pinned_memory)
 }
 GST_END_TEST
 
+/* Memory whose image is laid out in another way than caps say, and no GstVideoMeta that says so: bytes in a row behind
+ * a prefix, and a padded frame's memory in a buffer of the source's own. What counts is the caps' layout. */
+GST_START_TEST (layout_is_that_of_the_caps_where_no_meta_says_another)
+{
+  static const GstVideoAlignment align = {.padding_left = 32, .padding_right = 32, .padding_bottom = 16};
+
+  for (guint padded = 0; padded < 2; padded++) {
+    GstVideoInfo info;
+    GstHarness *h = start_round_trip (&info, padded ? "RGBA" : "GRAY8", 64, padded ? 64 : 1);
+    g_autoptr (GstCaps) caps = gst_pad_get_current_caps (h->srcpad);
+    g_autoptr (GstAllocator) allocator = NULL;
+    GstAllocationParams params = {.prefix = 16};
+    GstBuffer *frame = frame_new (&info, padded), *in = gst_buffer_new (), *out;
+    GstMemory *memory;
+    GstMapInfo map;
+
+    if (padded) {
+      GstBufferPool *pool = start_pool (h, &info, &align);
+      GstBuffer *taken = take_frame (pool, &info, 9);
+
+      memory = gst_buffer_get_memory (taken, 0);
+      gst_buffer_unref (taken);
+      stop_pool (pool);
+    } else {
+      gst_object_unref (ask_for_pool (h, caps, &allocator));
+      memory = gst_allocator_alloc (allocator, GST_VIDEO_INFO_SIZE (&info), &params);
+    }
+    fail_unless (memory && gst_memory_map (memory, &map, GST_MAP_WRITE));
+    gst_buffer_extract (frame, 0, map.data, GST_VIDEO_INFO_SIZE (&info));
+    gst_memory_unmap (memory, &map);
+    gst_buffer_append_memory (in, memory);
+
+    out = push_and_pull (h, in);
+    assert_frame (out, &info, padded, padded ? "padded memory" : "behind a prefix");
+    gst_buffer_unref (out);
+    gst_buffer_unref (frame);
+    gst_harness_teardown (h);
+  }
+}
+GST_END_TEST
+
 /* A frame is let go of as soon as it is pushed, and what the pool gives next is written over at once. */
 GST_START_TEST (source_reuses_its_frames_at_once)
 {
@@ -795,6 +836,7 @@ transfer_suite (void)
   tcase_add_test (tc, frames_of_the_pool);
   tcase_add_test (tc, layout_is_as_software_asks);
   tcase_add_test (tc, foreign_layouts_in_pinned_memory);
+  tcase_add_test (tc, layout_is_that_of_the_caps_where_no_meta_says_another);
   tcase_add_test (tc, source_reuses_its_frames_at_once);
   tcase_add_test (tc, source_keeps_its_frame_and_writes_it_again);
   tcase_add_test (tc, nobody_writes_into_a_frame_that_the_source_holds);

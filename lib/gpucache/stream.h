@@ -90,7 +90,8 @@ GPU_API void gpu_throttle_free (GpuThrottle *throttle);
 GPU_API void gpu_throttle_set_depth (GpuThrottle *throttle, unsigned depth);
 
 /** Before submitting a frame: waits (counted in throttle-waits) for the work of the depth-th last one; from a depth of
- * 4 on perhaps for the one after it, too, with which it may share an event. */
+ * 4 on perhaps for the one after it, too, with which it may share an event. If the device of that is lost, there is
+ * nothing to wait for; submitting more to it fails. */
 GPU_API bool gpu_throttle_begin (GpuThrottle *throttle, GError **error);
 
 /** After submitting a frame to @stream. */

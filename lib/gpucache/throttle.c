@@ -59,17 +59,27 @@ gpu_throttle_set_depth (GpuThrottle *throttle, unsigned depth)
   throttle->next = 0;
 }
 
+/* A lost device's work never ends, and must not hold up that on others; who submits more to it is told there. */
 bool
 gpu_throttle_begin (GpuThrottle *throttle, GError **error)
 {
-  const GpuPoint *point = &throttle->point[throttle->next];
+  GpuPoint *point = &throttle->point[throttle->next];
   /* To ask takes a GPU's driver half as long as a launch. Where the device keeps up, the answer about a later frame is
    * one for all before it, and the next frames need not ask. */
   const GpuPoint *later = &throttle->point[(throttle->next + throttle->depth / 2) % throttle->depth];
   if (throttle->depth >= SHARED_DEPTH && point->stream && later->stream == point->stream &&
       !gpu_point_observed (point) && gpu_point_is_complete (later))
     return true;
-  return gpu_point_wait_throttled (point, error);
+
+  g_autoptr (GError) reason = NULL;
+  if (gpu_point_wait_throttled (point, &reason))
+    return true;
+  if (point->stream && gpu_device_is_lost (gpu_stream_device (point->stream))) {
+    gpu_point_clear (point);
+    return true;
+  }
+  g_propagate_error (error, g_steal_pointer (&reason));
+  return false;
 }
 
 bool

@@ -358,6 +358,34 @@ GST_START_TEST (one_device_fails)
 }
 GST_END_TEST
 
+/* One element with frames of two devices, of which one fails: those of the other go on, although the work that the
+ * element waits for before it submits more (rule 27) is in part that of the lost one. */
+GST_START_TEST (downloads_of_others_go_on_beside_a_lost_device)
+{
+  GstHarness *h = harness_new ("gpudownload", "cpu:34");
+  GstVideoInfo info;
+
+  info_init (&info, "RGB", 33, 17);
+  g_object_set (h->element, "frames-in-flight", 3, NULL);
+  gst_harness_set_src_caps (h, frame_caps ("RGB", 33, 17, TRUE));
+  for (guint i = 0; i < 3; i++)
+    gst_buffer_unref (push_and_pull (h, frame_upload (&info, frame_new (&info, i), "cpu:34")));
+  lose ("cpu:34");
+  for (guint i = 0; i < 8; i++) {
+    g_autoptr (Picture) expected = NULL;
+    g_autoptr (Picture) got = NULL;
+    GstBuffer *in = frame_new (&info, i), *out;
+
+    expected = picture_read (&info, in);
+    out = push_and_pull (h, frame_upload (&info, in, "cpu:35"));
+    got = picture_read (&info, out);
+    assert_pictures_equal (expected, got, "downloaded beside a lost device");
+    gst_buffer_unref (out);
+  }
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
 static Suite *
 peer_suite (void)
 {
@@ -373,6 +401,7 @@ peer_suite (void)
   tcase_add_test (tests, steady_state);
   tcase_add_test (tests, others_refuse);
   tcase_add_test (tests, one_device_fails);
+  tcase_add_test (tests, downloads_of_others_go_on_beside_a_lost_device);
   return suite;
 }
 

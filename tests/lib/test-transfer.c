@@ -353,6 +353,53 @@ test_crew (void)
   }
 }
 
+/* Several threads with staged copies of one device at a time: its crew is made once, and helps them all. */
+typedef struct {
+  GpuDevice *device;
+  unsigned number;
+} Sender;
+
+static void *
+send_and_fetch (void *data)
+{
+  const Sender *sender = data;
+  GError *error = NULL;
+  GpuStream *stream = gpu_stream_new (sender->device, true, &error);
+  const GpuImageSpec spec = test_spec (GPU_FORMAT_NV12, 65, 33);
+
+  g_assert_no_error (error);
+  for (unsigned i = 0; i < 40; i++) {
+    GpuImage *image = test_image_new (sender->device, &spec, stream);
+    g_autofree uint8_t *host = test_random_bytes (spec.size, 100 * sender->number + i);
+    g_autofree uint8_t *back = g_malloc0 (spec.size);
+
+    g_assert_true (gpu_image_stage_in (stream, image, host, &spec, 200, &error));
+    g_assert_true (gpu_image_stage_out (stream, image, back, &spec, 200, &error));
+    g_assert_no_error (error);
+    test_assert_samples (back, &spec, host, &spec);
+    gpu_image_unref (image);
+  }
+  gpu_stream_unref (stream);
+  return NULL;
+}
+
+static void
+test_threads (void)
+{
+  GpuDevice *device = test_device_new ();
+  Sender senders[4];
+  pthread_t threads[G_N_ELEMENTS (senders)];
+
+  for (unsigned i = 0; i < G_N_ELEMENTS (senders); i++) {
+    senders[i] = (Sender){device, i};
+    g_assert_cmpint (pthread_create (&threads[i], NULL, send_and_fetch, &senders[i]), ==, 0);
+  }
+  for (unsigned i = 0; i < G_N_ELEMENTS (threads); i++)
+    pthread_join (threads[i], NULL);
+  gpu_cache_check (device);
+  gpu_device_unref (device);
+}
+
 /* Hazards: a stream for copies each way and two for work. Memory of the host's is let go of, or written over, as soon
  * as that is allowed; what was read too late or reused too early is a wrong stamp. On a GPU the images are so large
  * that copies of several are under way at a time. */
@@ -528,6 +575,7 @@ main (int argc, char **argv)
   g_test_add_func ("/transfer/failure", test_failure);
   RIG_TEST ("/transfer/view-as", test_view_as);
   RIG_TEST ("/transfer/prefetch", test_prefetch);
+  g_test_add_func ("/transfer/threads", test_threads);
   g_test_add_func ("/transfer/hazards", test_hazards);
   return g_test_run ();
 }

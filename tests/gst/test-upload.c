@@ -506,6 +506,51 @@ GST_START_TEST (device_changes_in_ready_only)
 }
 GST_END_TEST
 
+static void
+note_device (GstElement *sink, GstBuffer *buffer, GstPad *pad, GHashTable *seen)
+{
+  GpuImage *image = gst_gpu_memory_get_image (gst_buffer_peek_memory (buffer, 0));
+
+  g_hash_table_add (seen, g_strdup (gpu_device_name (gpu_image_device (image))));
+}
+
+/* Between two runs, with elements behind that have found theirs by the frames of the run before. */
+GST_START_TEST (device_changes_between_runs)
+{
+  static const char *const devices[] = {"cpu:0", "cpu:1", "cpu:0"};
+  g_autoptr (GError) error = NULL;
+  GstElement *pipeline = gst_parse_launch ("videotestsrc num-buffers=5 ! video/x-raw,format=NV12,width=66,height=48 ! "
+                                           "gpuupload name=upload ! gpuflip video-direction=90r ! "
+                                           "fakesink name=sink signal-handoffs=true sync=false",
+                                           &error);
+  g_autoptr (GstElement) upload = NULL;
+  g_autoptr (GstElement) sink = NULL;
+  g_autoptr (GstBus) bus = NULL;
+
+  g_assert_no_error (error);
+  upload = gst_bin_get_by_name (GST_BIN (pipeline), "upload");
+  sink = gst_bin_get_by_name (GST_BIN (pipeline), "sink");
+  bus = gst_element_get_bus (pipeline);
+  for (guint i = 0; i < G_N_ELEMENTS (devices); i++) {
+    g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+    gulong handler = g_signal_connect (sink, "handoff", G_CALLBACK (note_device), seen);
+    GstMessage *message;
+
+    g_object_set (upload, "device", devices[i], "host-memory", i % 2, NULL);
+    fail_unless (gst_element_set_state (pipeline, GST_STATE_PLAYING) != GST_STATE_CHANGE_FAILURE);
+    message = gst_bus_timed_pop_filtered (bus, 20 * GST_SECOND, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
+    fail_unless (message && GST_MESSAGE_TYPE (message) == GST_MESSAGE_EOS);
+    gst_message_unref (message);
+    fail_unless_equals_int (gst_element_set_state (pipeline, GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
+    fail_unless_equals_int (g_hash_table_size (seen), 1);
+    fail_unless (g_hash_table_contains (seen, devices[i]), "not on %s", devices[i]);
+    g_signal_handler_disconnect (sink, handler);
+  }
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (pipeline);
+}
+GST_END_TEST
+
 GST_START_TEST (truncated_frame)
 {
   GstHarness *h = round_trip_harness ("RGB", 33, 17);
@@ -708,6 +753,7 @@ gpuupload_suite (void)
   tcase_add_test (tc, state_cycles);
   tcase_add_test (tc, unknown_devices);
   tcase_add_test (tc, device_changes_in_ready_only);
+  tcase_add_test (tc, device_changes_between_runs);
   tcase_add_test (tc, truncated_frame);
   tcase_add_test (tc, huge_frame);
   tcase_add_test (tc, refused_memory_is_a_sentence);

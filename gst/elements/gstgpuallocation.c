@@ -226,9 +226,18 @@ gst_gpu_base_transform_acquire (GstGpuBaseTransform *self, GpuStream *stream, Gs
   if (result != GST_FLOW_ERROR)
     return result;
 
-  /* The pool does not say why. A device that cannot be used does, here as everywhere. */
+  /* The pool does not say why. A device that cannot be used does, here as everywhere. Of pinned memory the host has as
+   * much as the system lets a process lock, which the device does not know. */
   if (!gpu_device_memory_info (device, &free_bytes, &total_bytes, &error))
     gst_gpu_base_transform_post_error (self, error);
+  else if (GST_IS_GPU_BUFFER_POOL (pool) &&
+           gst_gpu_buffer_pool_get_kind (GST_GPU_BUFFER_POOL (pool)) == GPU_MEMORY_HOST)
+    GST_ELEMENT_ERROR (self, RESOURCE, NO_SPACE_LEFT,
+                       ("No pinned host memory for a %s of %ux%u (%" G_GSIZE_FORMAT " bytes) could be had for %s: use "
+                        "smaller frames, hold fewer of them, or let the process lock more memory.",
+                        gpu_format_info (spec->format)->name, spec->width, spec->height, spec->size,
+                        gpu_device_name (device)),
+                       (NULL));
   else
     GST_ELEMENT_ERROR (self, RESOURCE, NO_SPACE_LEFT,
                        ("No memory for a %s of %ux%u (%" G_GSIZE_FORMAT " bytes) could be had on %s, where "

@@ -593,6 +593,31 @@ GST_START_TEST (refused_memory_is_a_sentence)
 }
 GST_END_TEST
 
+/* What lacks for a download is the host's memory, which how much the device has does not say. */
+GST_START_TEST (refused_pinned_memory_is_a_sentence)
+{
+  GpuDevice *device = gpu_cpu_device_new ("cpu:78", GPU_CPU_THREADS, 0);
+  GstHarness *up = harness_new_on ("gpuupload", device), *h = harness_new_on ("gpudownload", device);
+  g_autoptr (GstBus) bus = watch_bus (h);
+  GstVideoInfo info;
+  GstBuffer *in;
+
+  info_init (&info, "RGB", 33, 17);
+  gst_harness_set_src_caps (up, frame_caps ("RGB", 33, 17, FALSE));
+  in = push_and_pull (up, frame_new (&info, 1));
+  gst_harness_set_src_caps (h, frame_caps ("RGB", 33, 17, TRUE));
+  gpu_device_fail (device, GPU_CALL_ALLOC, 0, 1000);
+  fail_unless_equals_int (gst_harness_push (h, gst_buffer_ref (in)), GST_FLOW_ERROR);
+  assert_message (bus, GST_MESSAGE_ERROR, "pinned host memory", "33x17", "cpu:78", NULL);
+  gpu_device_fail (device, GPU_CALL_ALLOC, 0, 0);
+  gst_buffer_unref (in);
+  gst_element_set_bus (h->element, NULL);
+  gst_harness_teardown (up);
+  gst_harness_teardown (h);
+  gpu_device_unref (device);
+}
+GST_END_TEST
+
 GST_START_TEST (lost_device_is_a_sentence)
 {
   GpuDevice *device = gpu_cpu_device_new ("cpu:78", GPU_CPU_THREADS, 0);
@@ -757,6 +782,7 @@ gpuupload_suite (void)
   tcase_add_test (tc, truncated_frame);
   tcase_add_test (tc, huge_frame);
   tcase_add_test (tc, refused_memory_is_a_sentence);
+  tcase_add_test (tc, refused_pinned_memory_is_a_sentence);
   tcase_add_test (tc, lost_device_is_a_sentence);
   tcase_add_test (tc, cache_limit);
   tcase_add_test (tc, limit_above_the_memory_warns_once);

@@ -61,7 +61,8 @@ struct _GstGpuUpload {
   gint host_memory; /* atomic */
 
   /* Of the streaming thread. */
-  GpuStream *work; /* what the frames are given on for; made when first needed */
+  GpuStream *work;       /* what the frames are given on for; made when first needed */
+  gboolean said_the_way; /* that frames of another device come through the host */
 };
 
 #define GST_TYPE_GPU_UPLOAD (gst_gpu_upload_get_type ())
@@ -188,6 +189,22 @@ gst_gpu_upload_forwards (GstGpuBaseTransform *base, GstBuffer *buffer)
   return TRUE;
 }
 
+/* Nothing goes over from one device to another in silence (rule 26). */
+static void
+say_the_way (GstGpuUpload *self, GstBuffer *in, GpuDevice *device)
+{
+  GstMemory *memory = gst_gpu_frame_memory (in);
+  GpuDevice *source = memory ? gpu_image_device (gst_gpu_memory_get_image (memory)) : device;
+
+  if (source == device || self->said_the_way)
+    return;
+  self->said_the_way = TRUE;
+  /* As the library does for the ways that it takes. */
+  g_log ("gpucache", G_LOG_LEVEL_MESSAGE,
+         "%s: frames of %s that cannot be copied from there go to %s through the host, which waits for each",
+         GST_OBJECT_NAME (self), gpu_device_name (source), gpu_device_name (device));
+}
+
 static gboolean
 upload_frame (GstGpuBaseTransform *base, GpuStream *stream, GstBuffer *in, GpuImage *dst, GError **error)
 {
@@ -206,6 +223,7 @@ upload_frame (GstGpuBaseTransform *base, GpuStream *stream, GstBuffer *in, GpuIm
     gpu_image_unref (src);
     return result;
   }
+  say_the_way (GST_GPU_UPLOAD (base), in, gpu_stream_device (stream));
   if (!gst_gpu_frame_map_host (&frame, info, in, GST_MAP_READ, error))
     return FALSE;
   result = gpu_image_upload (stream, dst, frame.data, &frame.spec, error);
@@ -247,7 +265,10 @@ gst_gpu_upload_process_buffer (GstGpuBaseTransform *base, GpuStream *stream, Gst
 static gboolean
 gst_gpu_upload_stop (GstBaseTransform *trans)
 {
-  g_clear_pointer (&GST_GPU_UPLOAD (trans)->work, gpu_stream_unref);
+  GstGpuUpload *self = GST_GPU_UPLOAD (trans);
+
+  g_clear_pointer (&self->work, gpu_stream_unref);
+  self->said_the_way = FALSE;
   return GST_BASE_TRANSFORM_CLASS (gst_gpu_upload_parent_class)->stop (trans);
 }
 

@@ -190,6 +190,47 @@ GST_START_TEST (pinned_memory_of_another_layout)
 }
 GST_END_TEST
 
+static void
+count_host_ways (const gchar *domain, GLogLevelFlags level, const gchar *text, gpointer n)
+{
+  if (strstr (text, "through the host") && strstr (text, names[0]) && strstr (text, names[1]))
+    ++*(guint *)n;
+}
+
+/* Rule 26: a frame that cannot go over as an image goes through the host, which is said, once. */
+GST_START_TEST (through_the_host_is_said_once)
+{
+  GstHarness *h = harness_new ("gpuupload", names[1]);
+  GstVideoInfo whole_info, info;
+  guint n = 0, id;
+
+  info_init (&whole_info, "GRAY8", 33, 18);
+  info_init (&info, "GRAY8", 33, 17);
+  gst_harness_set_src_caps (h, frame_caps ("GRAY8", 33, 17, TRUE));
+  id = g_log_set_handler ("gpucache", G_LOG_LEVEL_MESSAGE, count_host_ways, &n);
+  for (guint i = 0; i < 3; i++) {
+    GstBuffer *in = frame_new (&whole_info, i), *out;
+    g_autoptr (Picture) whole = picture_read (&whole_info, in);
+    g_autoptr (Picture) expected = picture_crop (whole, 0, 1, 33, 17);
+    g_autoptr (Picture) got = NULL;
+    GstVideoMeta *meta;
+
+    /* All rows but the first, by a layout that the memory was not made for. */
+    in = gst_buffer_make_writable (frame_upload (&whole_info, in, names[0]));
+    meta = gst_buffer_get_video_meta (in);
+    meta->offset[0] += (gsize)meta->stride[0];
+    meta->height = 17;
+    out = push_and_pull (h, in);
+    got = picture_read (&info, out);
+    assert_pictures_equal (expected, got, "through the host");
+    gst_buffer_unref (out);
+  }
+  g_log_remove_handler ("gpucache", id);
+  fail_unless_equals_int (n, 1);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
 /* The frame's last write has not run, and the element is back all the same, with the frame let go of. */
 GST_START_TEST (copy_does_not_wait)
 {
@@ -397,6 +438,7 @@ peer_suite (void)
   tcase_add_test (tests, cropped_frames);
   tcase_add_test (tests, pinned_frames_of_another_device);
   tcase_add_test (tests, pinned_memory_of_another_layout);
+  tcase_add_test (tests, through_the_host_is_said_once);
   tcase_add_test (tests, copy_does_not_wait);
   tcase_add_test (tests, steady_state);
   tcase_add_test (tests, others_refuse);

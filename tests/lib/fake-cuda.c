@@ -138,12 +138,21 @@ free_handle (void)
   return CUDA_SUCCESS;
 }
 
+/* What is not freed, such as a lost GPU's memory, is the driver's: here it is found, so it is no leak. */
+static pthread_mutex_t blocks_lock = PTHREAD_MUTEX_INITIALIZER;
+static GHashTable *blocks;
+
 static CUresult
 new_memory (CUdeviceptr *address, size_t size)
 {
   /* Behind an address that is aligned to more, so that the result is not. */
   char *block = aligned_alloc (2 * ALIGNMENT, (size + 3 * ALIGNMENT - 1) / (2 * ALIGNMENT) * (2 * ALIGNMENT));
 
+  pthread_mutex_lock (&blocks_lock);
+  if (!blocks)
+    blocks = g_hash_table_new (NULL, NULL);
+  g_hash_table_add (blocks, block);
+  pthread_mutex_unlock (&blocks_lock);
   *address = (CUdeviceptr)(uintptr_t)(block + ALIGNMENT);
   count (1);
   return CUDA_SUCCESS;
@@ -152,7 +161,12 @@ new_memory (CUdeviceptr *address, size_t size)
 static CUresult
 free_memory (CUdeviceptr address)
 {
-  free ((char *)(uintptr_t)address - ALIGNMENT);
+  char *block = (char *)(uintptr_t)address - ALIGNMENT;
+
+  pthread_mutex_lock (&blocks_lock);
+  g_hash_table_remove (blocks, block);
+  pthread_mutex_unlock (&blocks_lock);
+  free (block);
   count (-1);
   return CUDA_SUCCESS;
 }

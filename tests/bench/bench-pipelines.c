@@ -19,7 +19,8 @@
 #define RING 16
 #define MAX_CHAINS 64
 #define N_ELEMENTS 3
-#define CHAIN "gpuflip video-direction=horiz ! gpuresize antialias=false add-borders=false ! gpunormalize scale=<0.9,0.9,0.9,0.9>"
+#define CHAIN                                                                                                          \
+  "gpuflip video-direction=horiz ! gpuresize antialias=false add-borders=false ! gpunormalize scale=<0.9,0.9,0.9,0.9>"
 #define GPU_FEATURE "(memory:GPUCache)"
 #define OUT_SIZE "width=640,height=640"
 

@@ -25,6 +25,7 @@ typedef struct {
   GstGpuFrameInfo in, out;
   gboolean in_is_gpu, out_is_gpu;
   GstCaps *caps;     /* that came in last, taken or refused */
+  GstCaps *refused;  /* under the object lock: those that the log has said so of */
   GpuStream *own;    /* made when first needed */
   GpuStream *stream; /* of the frame at hand */
   GpuThrottle *throttle;

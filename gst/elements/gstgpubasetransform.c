@@ -78,6 +78,7 @@ gst_gpu_base_transform_stop (GstBaseTransform *trans)
     gst_gpu_cache_log (GST_ELEMENT (trans), priv->device);
   gst_gpu_base_transform_forget_error (GST_GPU_BASE_TRANSFORM (trans));
   gst_clear_caps (&priv->caps);
+  gst_gpu_refusal_forget (trans);
   g_clear_pointer (&priv->throttle, gpu_throttle_free);
   g_clear_pointer (&priv->stream, gpu_stream_unref);
   g_clear_pointer (&priv->own, gpu_stream_unref);
@@ -117,7 +118,11 @@ gst_gpu_base_transform_query (GstBaseTransform *trans, GstPadDirection direction
     if (answered)
       return TRUE;
   }
-  return GST_BASE_TRANSFORM_CLASS (parent_class)->query (trans, direction, query);
+  if (!GST_BASE_TRANSFORM_CLASS (parent_class)->query (trans, direction, query))
+    return FALSE;
+  if (GST_QUERY_TYPE (query) == GST_QUERY_CAPS)
+    gst_gpu_refusal_log_answer (trans, direction, query);
+  return TRUE;
 }
 
 static gboolean
@@ -229,6 +234,7 @@ gst_gpu_base_transform_finalize (GObject *object)
   GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (GST_GPU_BASE_TRANSFORM (object));
 
   g_clear_pointer (&priv->device, gpu_device_unref);
+  gst_clear_caps (&priv->refused);
   g_free (priv->device_name);
   G_OBJECT_CLASS (parent_class)->finalize (object);
 }

@@ -164,6 +164,7 @@ gst_gpu_base_transform_set_caps (GstBaseTransform *trans, GstCaps *in, GstCaps *
     return FALSE;
   }
   gst_gpu_base_transform_forget_error (self);
+  gst_gpu_refusal_forget (trans);
   return TRUE;
 }
 

@@ -139,6 +139,28 @@ difference_beyond (GstBaseTransform *trans, GstPad *pad, GstPad *other_pad, GstC
   return why;
 }
 
+/* A negotiation asks more than once, and a caps event that was refused comes again with each frame. */
+static gboolean
+was_said (GstGpuBaseTransform *self, GstCaps *caps)
+{
+  GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
+  gboolean result;
+
+  GST_OBJECT_LOCK (self);
+  result = priv->refused && gst_caps_is_equal (priv->refused, caps);
+  gst_caps_replace (&priv->refused, caps);
+  GST_OBJECT_UNLOCK (self);
+  return result;
+}
+
+void
+gst_gpu_refusal_forget (GstBaseTransform *trans)
+{
+  GST_OBJECT_LOCK (trans);
+  gst_clear_caps (&gst_gpu_base_transform_priv (GST_GPU_BASE_TRANSFORM (trans))->refused);
+  GST_OBJECT_UNLOCK (trans);
+}
+
 void
 gst_gpu_refusal_log (GstBaseTransform *trans, GstDebugLevel level, GstPadDirection direction, GstCaps *caps)
 {
@@ -151,6 +173,8 @@ gst_gpu_refusal_log (GstBaseTransform *trans, GstDebugLevel level, GstPadDirecti
 
   if (!caps || gst_debug_category_get_threshold (GST_CAT_DEFAULT) < level)
     return;
+  if (level <= GST_LEVEL_WARNING && was_said (GST_GPU_BASE_TRANSFORM (trans), caps))
+    return;
   template = gst_pad_get_pad_template_caps (pad);
   why = difference (caps, template, &distance);
   if (!why)
@@ -158,6 +182,17 @@ gst_gpu_refusal_log (GstBaseTransform *trans, GstDebugLevel level, GstPadDirecti
   if (why)
     GST_CAT_LEVEL_LOG (GST_CAT_DEFAULT, level, trans, "%" GST_PTR_FORMAT " was refused because of %s: %s",
                        (gpointer)caps, who, why);
+}
+
+void
+gst_gpu_refusal_log_answer (GstBaseTransform *trans, GstPadDirection direction, GstQuery *query)
+{
+  GstCaps *filter, *answer;
+
+  gst_query_parse_caps (query, &filter);
+  gst_query_parse_caps_result (query, &answer);
+  if (filter && answer && !gst_caps_is_empty (filter) && gst_caps_is_empty (answer))
+    gst_gpu_refusal_log (trans, GST_LEVEL_WARNING, direction, filter);
 }
 
 gboolean

@@ -426,6 +426,33 @@ GST_START_TEST (log_names_the_field_in_mid_stream)
 }
 GST_END_TEST
 
+/* And what upstream asks for before it sends any caps, once. */
+GST_START_TEST (log_names_the_field_of_queries)
+{
+  GstHarness *h = gst_harness_new ("gpuconvert");
+  g_autoptr (GstCaps) filter = frame_caps ("RGB", 34, 18, TRUE);
+  g_autofree char *logged = NULL;
+  const char *line;
+  FILE *file = tmpfile ();
+  int old;
+
+  gst_harness_set_sink_caps_str (h, GPU ",height=17");
+  gst_debug_set_threshold_for_name ("gpubasetransform", GST_LEVEL_WARNING);
+  old = capture_begin (file);
+  for (int i = 0; i < 2; i++) {
+    g_autoptr (GstCaps) answer = gst_pad_peer_query_caps (h->srcpad, filter);
+
+    fail_unless (gst_caps_is_empty (answer));
+  }
+  logged = capture_end (file, old);
+  gst_debug_set_threshold_for_name ("gpubasetransform", GST_LEVEL_NONE);
+  line = strstr (logged, "downstream: the field height=18 is not in 17");
+  fail_unless (line != NULL, "\"%s\"", logged);
+  fail_if (strstr (line, "was refused"), "\"%s\"", logged);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
 static gboolean
 mark_init (GstMeta *meta, gpointer params, GstBuffer *buffer)
 {
@@ -522,6 +549,7 @@ gpuconvert_caps_suite (void)
   tcase_add_test (tc, interlaced_without_moving_chroma);
   tcase_add_test (tc, log_names_the_field);
   tcase_add_test (tc, log_names_the_field_in_mid_stream);
+  tcase_add_test (tc, log_names_the_field_of_queries);
   tcase_add_test (tc, metas);
   tcase_add_test (tc, renegotiation_in_mid_stream);
   return s;

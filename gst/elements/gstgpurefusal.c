@@ -102,6 +102,18 @@ transform (GstBaseTransform *trans, GstPad *pad, GstCaps *caps)
   return GST_BASE_TRANSFORM_GET_CLASS (trans)->transform_caps (trans, GST_PAD_DIRECTION (pad), caps, NULL);
 }
 
+/* Returns: (transfer full): why the element makes nothing at all of @caps. */
+static gchar *
+nothing_made (GstCaps *caps)
+{
+  g_autoptr (GError) error = NULL;
+  GstGpuFrameInfo info;
+
+  if (gst_caps_is_fixed (caps) && !gst_gpu_frame_info_from_caps (&info, caps, &error))
+    return g_strdup (error->message);
+  return g_strdup ("it makes nothing of them");
+}
+
 /* Returns: (transfer full) (nullable): why what the element makes of @caps, which are at @pad, is not taken at
  * @other_pad; NULL if it is. */
 static gchar *
@@ -118,6 +130,8 @@ difference_beyond (GstBaseTransform *trans, GstPad *pad, GstPad *other_pad, GstC
   gchar *why;
 
   *who = "the element";
+  if (gst_caps_is_empty (any))
+    return nothing_made (caps);
   why = difference (any, template, &distance);
   if (why)
     return why;
@@ -184,6 +198,17 @@ gst_gpu_refusal_log (GstBaseTransform *trans, GstDebugLevel level, GstPadDirecti
                        (gpointer)caps, who, why);
 }
 
+/* Nothing will do whatever is asked for, because of what the other pad's peer has. */
+static void
+log_other_side (GstBaseTransform *trans, GstPadDirection direction)
+{
+  const gboolean is_sink = direction == GST_PAD_SINK;
+  g_autoptr (GstCaps) caps = gst_pad_peer_query_caps (is_sink ? trans->srcpad : trans->sinkpad, NULL);
+
+  if (!gst_caps_is_empty (caps))
+    gst_gpu_refusal_log (trans, GST_LEVEL_WARNING, is_sink ? GST_PAD_SRC : GST_PAD_SINK, caps);
+}
+
 void
 gst_gpu_refusal_log_answer (GstBaseTransform *trans, GstPadDirection direction, GstQuery *query)
 {
@@ -191,8 +216,13 @@ gst_gpu_refusal_log_answer (GstBaseTransform *trans, GstPadDirection direction, 
 
   gst_query_parse_caps (query, &filter);
   gst_query_parse_caps_result (query, &answer);
-  if (filter && answer && !gst_caps_is_empty (filter) && gst_caps_is_empty (answer))
+  if (!answer || !gst_caps_is_empty (answer) || (filter && gst_caps_is_empty (filter)) ||
+      gst_debug_category_get_threshold (GST_CAT_DEFAULT) < GST_LEVEL_WARNING)
+    return;
+  if (filter)
     gst_gpu_refusal_log (trans, GST_LEVEL_WARNING, direction, filter);
+  else
+    log_other_side (trans, direction);
 }
 
 gboolean

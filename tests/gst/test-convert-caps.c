@@ -453,6 +453,28 @@ GST_START_TEST (log_names_the_field_of_queries)
 }
 GST_END_TEST
 
+/* And what cannot be linked, because upstream has nothing that will do. */
+GST_START_TEST (log_names_the_field_of_links)
+{
+  GstHarness *h = gst_harness_new ("gpureformat");
+  g_autoptr (GstCaps) caps = NULL;
+  g_autofree char *logged = NULL;
+  FILE *file = tmpfile ();
+  int old;
+
+  gst_harness_set_src_caps_str (h, "other/tensors(memory:GPUCache),format=static,num_tensors=1,types=uint8,"
+                                   "dimensions=(string)5:64:48,framerate=0/1");
+  gst_debug_set_threshold_for_name ("gpubasetransform", GST_LEVEL_WARNING);
+  old = capture_begin (file);
+  caps = gst_pad_query_caps (GST_PAD_PEER (h->sinkpad), NULL);
+  logged = capture_end (file, old);
+  gst_debug_set_threshold_for_name ("gpubasetransform", GST_LEVEL_NONE);
+  fail_unless (gst_caps_is_empty (caps));
+  fail_unless (strstr (logged, "dimensions=5:64:48, in which") != NULL, "\"%s\"", logged);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
 static gboolean
 mark_init (GstMeta *meta, gpointer params, GstBuffer *buffer)
 {
@@ -550,6 +572,7 @@ gpuconvert_caps_suite (void)
   tcase_add_test (tc, log_names_the_field);
   tcase_add_test (tc, log_names_the_field_in_mid_stream);
   tcase_add_test (tc, log_names_the_field_of_queries);
+  tcase_add_test (tc, log_names_the_field_of_links);
   tcase_add_test (tc, metas);
   tcase_add_test (tc, renegotiation_in_mid_stream);
   return s;

@@ -202,7 +202,6 @@ GST_START_TEST (foreign_layouts_in_pinned_memory)
       GstHarness *h = start_round_trip (&info, test_formats[i], crop ? 15 : 33, crop ? 9 : 17);
       g_autoptr (GstCaps) caps = gst_pad_get_current_caps (h->srcpad);
       g_autoptr (GstAllocator) allocator = NULL;
-      g_autoptr (GstBufferPool) pool = ask_for_pool (h, caps, &allocator);
       g_autoptr (Picture) whole = NULL;
       g_autoptr (Picture) expected = NULL;
       g_autoptr (Picture) got = NULL;
@@ -212,6 +211,7 @@ GST_START_TEST (foreign_layouts_in_pinned_memory)
       GstMapInfo map;
       gsize size;
 
+      gst_object_unref (ask_for_pool (h, caps, &allocator));
       info_init (&whole_info, test_formats[i], 33, 17);
       padded = frame_new_padded (&whole_info, i, 5);
       whole = picture_read (&whole_info, padded);

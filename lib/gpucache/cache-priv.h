@@ -21,6 +21,7 @@
 #include "stream-priv.h"
 #include "tree.h"
 
+#include <gpucache/batch.h>
 #include <gpucache/cache.h>
 #include <gpucache/image.h>
 
@@ -88,7 +89,8 @@ struct GpuAllocation {
   uint64_t number;     /* of its last access on its lane's stream */
   GpuShelf *shelf;
   GpuSlot *slot;
-  bool early; /* in its lane's tree, not in the list */
+  bool early;      /* in its lane's tree, not in the list */
+  GpuBatch *batch; /* let go of, and to be reused whole; see batch-priv.h */
   GpuLink by_slot, by_shelf, by_lane;
   GpuTreeNode by_number;
   GpuFitNode by_fit;
@@ -157,6 +159,7 @@ struct GpuScope {
   GpuList pending_lanes; /* those with pending entries, the one looked at longest ago first */
   unsigned n_pending_lanes;
   GpuShelf *recent_shelf;
+  GpuList batches; /* whole ones, the last to be let go of last */
   GpuTree fit;
   GpuTree age[GPU_N_ACCOUNTS];
   GpuScopeCounts counts[GPU_N_ACCOUNTS];
@@ -262,6 +265,9 @@ GpuAllocation *gpu_cache_take_ready (GpuCache *cache, const GpuRequest *request)
 /** The rest of rules 4 to 7 and 13, if gpu_cache_take_ready() has found nothing. Returns: (transfer full): the same, or
  * NULL with @error set. */
 GpuAllocation *gpu_cache_acquire (GpuCache *cache, const GpuRequest *request, GError **error);
+/** Starts the history of memory that was handed out: all that was before is ordered before @stream's present point
+ * (rule 19), or complete if there is none. The descriptor gets its one reference. */
+void gpu_cache_begin (GpuAllocation *allocation, GpuStream *stream);
 /** What nobody observes any more goes back to its scope. */
 void gpu_cache_release (GpuAllocation *allocation);
 /** A descriptor without memory, recycled if there is one. It stays while the cache does: an image that is released
@@ -339,6 +345,8 @@ GpuAllocation *gpu_scope_take_ordered (GpuScope *scope, const GpuRequest *reques
 GpuAllocation *gpu_scope_take_idle (GpuScope *scope, const GpuRequest *request);
 /** The smallest idle one of at most @most bytes that fits. */
 GpuAllocation *gpu_scope_take_fit (GpuScope *scope, const GpuRequest *request, size_t most);
+/** One of a batch that is reused whole, which was looked up already. */
+void gpu_scope_take_member (GpuScope *scope, GpuAllocation *allocation);
 /** The exact match that has been pending for longest. */
 GpuAllocation *gpu_scope_take_pending (GpuScope *scope, const GpuRequest *request);
 /** Removes the least recently used idle entry from the scope altogether. */

@@ -12,10 +12,8 @@ consumer (const GpuRequest *request)
   return request->host ? NULL : request->stream;
 }
 
-/* Nothing that was entered before matters any more: everything is ordered before @stream's present point (rule 19),
- * or complete if there is no stream. */
-static void
-begin (GpuAllocation *allocation, GpuStream *stream)
+void
+gpu_cache_begin (GpuAllocation *allocation, GpuStream *stream)
 {
   const GpuPoint present = {stream, stream ? gpu_stream_present (stream) : 0};
   gpu_history_set (&allocation->history, &present);
@@ -103,7 +101,7 @@ gpu_cache_search (GpuCache *cache, GpuScope *scope, const GpuRequest *request, b
   }
   gpu_cache_free_chain (cache, doomed, false);
   if (taken)
-    begin (taken, consumer (request));
+    gpu_cache_begin (taken, consumer (request));
   return taken;
 }
 
@@ -158,7 +156,7 @@ gpu_cache_take_waiting (GpuCache *cache, GpuScope *scope, const GpuRequest *requ
     gpu_cache_release (taken);
     return NULL;
   }
-  begin (taken, stream);
+  gpu_cache_begin (taken, stream);
   return taken;
 }
 
@@ -187,7 +185,7 @@ gpu_cache_ask_driver (GpuCache *cache, const GpuRequest *request, GpuAllocation 
     return false;
   }
   fresh->image.data = fresh->data;
-  begin (fresh, stream);
+  gpu_cache_begin (fresh, stream);
   return true;
 }
 
@@ -242,7 +240,7 @@ gpu_cache_take_ready (GpuCache *cache, const GpuRequest *request)
     gpu_scope_count_hit (scope, taken);
   gpu_scope_unlock (scope);
   if (taken)
-    begin (taken, consumer (request));
+    gpu_cache_begin (taken, consumer (request));
   return taken;
 }
 
@@ -411,6 +409,7 @@ gpu_allocation_recycle (GpuCache *cache, GpuAllocation *allocation)
   gpu_history_clear (&allocation->history);
   allocation->data = allocation->image.data = NULL;
   allocation->scope = NULL;
+  allocation->batch = NULL;
   allocation->leaving = allocation->detached = false;
   allocation->release = NULL;
   allocation->user_data = NULL;

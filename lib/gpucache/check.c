@@ -2,7 +2,7 @@
  *
  * The validity function: walks every structure of a cache and asserts what must always hold, for tests.
  */
-#include "cache-priv.h"
+#include "batch-priv.h"
 
 #define CHECK(condition)                                                                                               \
   do {                                                                                                                 \
@@ -141,6 +141,27 @@ check_lanes (GpuScope *scope, Found *found)
 }
 
 static void
+check_batches (GpuScope *scope)
+{
+  check_list (&scope->batches);
+  CHECK (scope->type != GPU_SCOPE_SHARED || !scope->batches.first);
+  for (const GpuLink *link = scope->batches.first; link; link = link->next) {
+    const GpuBatch *batch = gpu_container (link, GpuBatch, by_scope);
+    unsigned n_filed = 0;
+
+    CHECK (batch->is_acquired && atomic_load (&batch->refs) == 0);
+    CHECK (batch->n_members == (batch->whole ? 1 : batch->n) + (batch->table != NULL));
+    for (unsigned i = 0; i < batch->n_members; i++) {
+      const GpuAllocation *member = gpu_batch_member (batch, i);
+
+      CHECK (member->batch == batch && member->scope == scope);
+      n_filed += member->state != GPU_ENTRY_LIVE;
+    }
+    CHECK (n_filed == batch->n_filed && n_filed <= batch->n_members);
+  }
+}
+
+static void
 check_scope (GpuScope *scope, uint64_t bytes[GPU_N_ACCOUNTS], uint64_t *changes)
 {
   Found found = {0};
@@ -148,6 +169,7 @@ check_scope (GpuScope *scope, uint64_t bytes[GPU_N_ACCOUNTS], uint64_t *changes)
   check_slots (scope, &found);
   check_shelves (scope, &found);
   check_lanes (scope, &found);
+  check_batches (scope);
 
   uint64_t idle = 0, pending = 0;
   CHECK (gpu_tree_is_valid (&scope->fit));

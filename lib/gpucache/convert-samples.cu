@@ -5,6 +5,7 @@
  */
 #include "convert-pixel.h"
 #include "quad.cuh"
+#include "table.cuh"
 
 template <unsigned src_size, unsigned dst_size, unsigned channels>
 static __device__ __forceinline__ void
@@ -72,8 +73,8 @@ convert_plane_row (const GpuPlanesArgs &args, uint64_t row)
 }
 
 /* Between 4:2:0 formats, sample by sample, and from luma to GRAY8. */
-extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_planes (const __grid_constant__ GpuPlanesArgs args)
+static __device__ __forceinline__ void
+run_convert_planes (const GpuPlanesArgs &args)
 {
   for (uint64_t row = (uint64_t)blockIdx.y * GPU_QUAD_BLOCK_Y + threadIdx.y; row < args.rows;
        row += (uint64_t)gridDim.y * GPU_QUAD_BLOCK_Y) {
@@ -86,6 +87,18 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_planes (const
     else
       convert_plane_row<2, 2> (args, row);
   }
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_planes (const __grid_constant__ GpuPlanesArgs args)
+{
+  run_convert_planes (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_planes_table (const GpuPlanesArgs *table)
+{
+  run_convert_planes (gpu_table_args (table));
 }
 
 /* The same of 8 bits, 16 samples a thread: of luma, or of both components of chroma together, in the order U, V, U, V,
@@ -167,6 +180,12 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
   run_convert_plane_lines (args);
 }
 
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_plane_lines_table (const GpuPlanesArgs *table)
+{
+  run_convert_plane_lines (gpu_table_args (table));
+}
+
 template <unsigned src_size, unsigned dst_size>
 static __device__ __forceinline__ void
 convert_elements (const GpuElementsArgs &args)
@@ -203,9 +222,8 @@ convert_elements (const GpuElementsArgs &args)
 }
 
 /* Between tensors. */
-extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
-    gpu_convert_elements (const __grid_constant__ GpuElementsArgs args)
+static __device__ __forceinline__ void
+run_convert_elements (const GpuElementsArgs &args)
 {
   switch (args.src_size * 8 + args.dst_size) {
   case 8 + 1:
@@ -236,4 +254,17 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
     convert_elements<4, 4> (args);
     break;
   }
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
+    gpu_convert_elements (const __grid_constant__ GpuElementsArgs args)
+{
+  run_convert_elements (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_elements_table (const GpuElementsArgs *table)
+{
+  run_convert_elements (gpu_table_args (table));
 }

@@ -6,7 +6,7 @@
 
 #include "convert-pixel.h"
 #include "convert-priv.h"
-#include "op-priv.h"
+#include "op-batch-priv.h"
 #include "reformat-priv.h"
 
 #include <math.h>
@@ -197,6 +197,7 @@ static const GpuKernel rows_kernel = {
     .args_size = sizeof (GpuConvertArgs),
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
     .run = gpu_convert_run_rows,
+    .table_name = "gpu_convert_rows_table",
 };
 
 static const GpuKernel row_pairs_kernel = {
@@ -204,6 +205,7 @@ static const GpuKernel row_pairs_kernel = {
     .args_size = sizeof (GpuConvertArgs),
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
     .run = gpu_convert_run_row_pairs,
+    .table_name = "gpu_convert_row_pairs_table",
 };
 
 static const GpuKernel pairs_to_rgb_kernel = {
@@ -211,6 +213,7 @@ static const GpuKernel pairs_to_rgb_kernel = {
     .args_size = sizeof (GpuConvertArgs),
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
     .run = gpu_convert_run_rows,
+    .table_name = "gpu_convert_pairs_to_rgb_table",
 };
 
 static const GpuKernel quads_kernel = {
@@ -218,6 +221,7 @@ static const GpuKernel quads_kernel = {
     .args_size = sizeof (GpuConvertArgs),
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
     .run = gpu_convert_run_rows,
+    .table_name = "gpu_convert_quads_table",
 };
 
 static const GpuKernel quad_pairs_kernel = {
@@ -225,6 +229,7 @@ static const GpuKernel quad_pairs_kernel = {
     .args_size = sizeof (GpuConvertArgs),
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
     .run = gpu_convert_run_row_pairs,
+    .table_name = "gpu_convert_quad_pairs_table",
 };
 
 static const GpuKernel planes_kernel = {
@@ -232,6 +237,7 @@ static const GpuKernel planes_kernel = {
     .args_size = sizeof (GpuPlanesArgs),
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
     .run = gpu_convert_run_planes,
+    .table_name = "gpu_convert_planes_table",
 };
 
 static const GpuKernel plane_lines_kernel = {
@@ -239,6 +245,7 @@ static const GpuKernel plane_lines_kernel = {
     .args_size = sizeof (GpuPlanesArgs),
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
     .run = gpu_convert_run_planes,
+    .table_name = "gpu_convert_plane_lines_table",
 };
 
 static const GpuKernel elements_kernel = {
@@ -246,6 +253,7 @@ static const GpuKernel elements_kernel = {
     .args_size = sizeof (GpuElementsArgs),
     .block = {GPU_OP_QUAD_BLOCK_X * GPU_OP_QUAD_BLOCK_Y, 1, 1},
     .run = gpu_convert_run_elements,
+    .table_name = "gpu_convert_elements_table",
 };
 
 /* Whether the fast kernels can: four pixels at once everywhere. */
@@ -260,7 +268,7 @@ is_in_quads (const GpuConvertArgs *args)
 
 /* Through the matrix. */
 static bool
-convert_pixels (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConvert *params, GError **error)
+convert_pixels (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuConvert *params, GError **error)
 {
   const GpuImageSpec *spec = gpu_image_spec (src);
   const GpuFormatInfo *from = gpu_format_info (spec->format);
@@ -286,7 +294,7 @@ convert_pixels (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConver
   } else if (is_in_quads (&args) && !is_subsampled (from) && !args.dst.site_y) {
     kernel = &quad_pairs_kernel;
   }
-  return gpu_images_launch (stream, src, dst, kernel, &args, extent, error);
+  return gpu_op_launch (op, src, dst, kernel, &args, extent, error);
 }
 
 /* Whether a plane's samples of 8 bits are lines of 16 bytes, or, of one component of chroma, of 8, at multiples of
@@ -304,7 +312,7 @@ is_in_plane_lines (const GpuPixels *pixels)
 
 /* Sample by sample: from 4:2:0 to 4:2:0 of the same matrix and site, or to GRAY8. */
 static bool
-convert_planes (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConvert *params, GError **error)
+convert_planes (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuConvert *params, GError **error)
 {
   const GpuImageSpec *spec = gpu_image_spec (src);
   const GpuFormatInfo *from = gpu_format_info (spec->format);
@@ -342,14 +350,13 @@ convert_planes (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConver
   if (in_lines) {
     const GpuExtent extent = gpu_op_quad_extent (
         spec->width / 4, (args.rows - 1) / (GPU_CONVERT_LINE_ROWS * GPU_OP_QUAD_BLOCK_Y) * GPU_OP_QUAD_BLOCK_Y + 1);
-    return gpu_images_launch (stream, src, dst, &plane_lines_kernel, &args, extent, error);
+    return gpu_op_launch (op, src, dst, &plane_lines_kernel, &args, extent, error);
   }
-  return gpu_images_launch (stream, src, dst, &planes_kernel, &args, gpu_op_quad_extent (spec->width, args.rows),
-                            error);
+  return gpu_op_launch (op, src, dst, &planes_kernel, &args, gpu_op_quad_extent (spec->width, args.rows), error);
 }
 
 static bool
-convert_tensors (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConvert *params, GError **error)
+convert_tensors (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuConvert *params, GError **error)
 {
   const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
   const GpuFormatInfo *src_info = gpu_format_info (from->format), *dst_info = gpu_format_info (to->format);
@@ -382,7 +389,7 @@ convert_tensors (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConve
       .vector = !(src_address & (4 * src_size - 1)) && !(dst_address & (4 * dst_size - 1)),
   };
   const GpuExtent extent = {(uint32_t)MIN (n / (4 * GPU_CONVERT_QUADS) + 1, (uint64_t)1 << 30), 1, 1};
-  return gpu_images_launch (stream, src, dst, &elements_kernel, &args, extent, error);
+  return gpu_op_launch (op, src, dst, &elements_kernel, &args, extent, error);
 }
 
 static bool
@@ -399,9 +406,10 @@ check_colorimetry (const char *what, const GpuColorimetry *colorimetry, GError *
   return false;
 }
 
-bool
-gpu_convert (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConvert *params, GError **error)
+static bool
+convert (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *data, void *unused, GError **error)
 {
+  const GpuConvert *params = data;
   const GpuImageSpec *spec = gpu_image_spec (src);
   const GpuFormatInfo *from = gpu_format_info (spec->format);
   const GpuFormatInfo *to = gpu_format_info (gpu_image_spec (dst)->format);
@@ -411,7 +419,7 @@ gpu_convert (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConvert *
     gpu_convert_init (&defaults);
     params = &defaults;
   }
-  if (!gpu_op_check_devices ("Convert", stream, src, dst, error) ||
+  if (!gpu_op_check_devices ("Convert", op->stream, src, dst, error) ||
       !gpu_op_check_size ("Convert", dst, spec->width, spec->height, error) ||
       !check_colorimetry ("source", &params->src, error) || !check_colorimetry ("destination", &params->dst, error))
     return false;
@@ -426,13 +434,28 @@ gpu_convert (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConvert *
     return false;
 
   if (from->is_tensor)
-    return convert_tensors (stream, src, dst, params, error);
+    return convert_tensors (op, src, dst, params, error);
   if (!from->is_yuv && !to->is_yuv && is_limited (from, params->src.range) == is_limited (to, params->dst.range))
-    return gpu_reformat_pixels (stream, src, dst, from->has_alpha ? 0 : 255, error);
+    return gpu_reformat_pixels (op, src, dst, from->has_alpha ? 0 : 255, error);
   if (is_subsampled (from) && to->is_yuv && params->src.matrix == params->dst.matrix &&
       (!is_subsampled (to) || params->src.chroma_site == params->dst.chroma_site))
-    return convert_planes (stream, src, dst, params, error);
-  return convert_pixels (stream, src, dst, params, error);
+    return convert_planes (op, src, dst, params, error);
+  return convert_pixels (op, src, dst, params, error);
+}
+
+bool
+gpu_convert (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConvert *params, GError **error)
+{
+  const GpuOp op = {stream, NULL};
+
+  return convert (&op, src, dst, params, NULL, error);
+}
+
+bool
+gpu_convert_batch (GpuStream *stream, GpuBatch *src, GpuBatch *dst, const GpuConvert *params, unsigned n,
+                   GError **error)
+{
+  return gpu_op_run_batch ("Convert", stream, src, dst, convert, params, sizeof *params, n, NULL, error);
 }
 
 void

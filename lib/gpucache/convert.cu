@@ -5,6 +5,7 @@
  */
 #include "convert-pixel.h"
 #include "quad.cuh"
+#include "table.cuh"
 
 /** Four pixels' numbers, before or after the matrix. */
 struct Quad {
@@ -282,6 +283,8 @@ convert_pairs (const GpuConvertArgs &args, uint4 *stage)
   const Matrix matrix = matrix_to_samples (args, GPU_CONVERT_SUB_BITS);
   const uint32_t pairs = (args.height - 1) / 2 + 1;
 
+  if (x0 >= args.width)
+    return;
   for (uint32_t pair = blockIdx.y * GPU_QUAD_BLOCK_Y + threadIdx.y; pair < pairs;
        pair += gridDim.y * GPU_QUAD_BLOCK_Y) {
     Pair in = {};
@@ -325,6 +328,12 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5)
   run_convert_pairs_to_rgb (args);
 }
 
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5) gpu_convert_pairs_to_rgb_table (const GpuConvertArgs *table)
+{
+  run_convert_pairs_to_rgb (gpu_table_args (table));
+}
+
 /* From RGB formats to RGB formats and GRAY8. */
 static __device__ __forceinline__ void
 run_convert_quads (const GpuConvertArgs &args)
@@ -337,6 +346,8 @@ run_convert_quads (const GpuConvertArgs &args)
   const uint32_t order = gpu_channel_order (args.src.pixels);
   const bool gray = args.dst.pixels.channels == 1;
 
+  if (x0 >= args.width)
+    return;
   for (uint64_t y = (uint64_t)blockIdx.y * GPU_QUAD_BLOCK_Y * GPU_QUAD_ROWS + threadIdx.y; y < args.height;
        y += (uint64_t)gridDim.y * GPU_QUAD_BLOCK_Y * GPU_QUAD_ROWS) {
     uint32_t words[GPU_QUAD_ROWS][4] = {}, pixel[GPU_QUAD];
@@ -372,15 +383,23 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
   run_convert_quads (args);
 }
 
-/* To RGB formats and GRAY8, at any address, stride and width. */
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_rows (const __grid_constant__ GpuConvertArgs args)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4) gpu_convert_quads_table (const GpuConvertArgs *table)
+{
+  run_convert_quads (gpu_table_args (table));
+}
+
+/* To RGB formats and GRAY8, at any address, stride and width. */
+static __device__ __forceinline__ void
+run_convert_rows (const GpuConvertArgs &args)
 {
   __shared__ uint4 stage[GPU_QUAD_BLOCK_Y][32];
   const uint64_t x0 = (uint64_t)blockIdx.x * GPU_QUAD_BLOCK_X * GPU_QUAD;
   const uint64_t x = x0 + GPU_QUAD * threadIdx.x;
   const unsigned n = pixels_left (args, x);
 
+  if (x0 >= args.width)
+    return;
   for (uint64_t y = (uint64_t)blockIdx.y * GPU_QUAD_BLOCK_Y + threadIdx.y; y < args.rows;
        y += (uint64_t)gridDim.y * GPU_QUAD_BLOCK_Y) {
     uint32_t pixel[GPU_QUAD];
@@ -396,6 +415,18 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_rows (const _
     }
     gpu_store_byte_pixels (args.dst.pixels, x0, y, args.width, n, pixel, stage[threadIdx.y]);
   }
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_rows (const __grid_constant__ GpuConvertArgs args)
+{
+  run_convert_rows (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_rows_table (const GpuConvertArgs *table)
+{
+  run_convert_rows (gpu_table_args (table));
 }
 
 /* The channels of one pixel, as gpu_load_byte_pixels() gives them. */
@@ -480,6 +511,8 @@ convert_quad_pairs (const GpuConvertArgs &args)
   const uint32_t order = gpu_channel_order (args.src.pixels);
   const bool sited = args.dst.site_x;
 
+  if (x0 >= args.width)
+    return;
   for (uint64_t pair = (uint64_t)blockIdx.y * GPU_QUAD_BLOCK_Y + threadIdx.y; pair < args.rows;
        pair += (uint64_t)gridDim.y * GPU_QUAD_BLOCK_Y) {
     const bool two = 2 * pair + 1 < args.height;
@@ -560,10 +593,15 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
   run_convert_quad_pairs (args);
 }
 
-/* To 4:2:0: two rows of luma, and the chroma row of both. */
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
-    gpu_convert_row_pairs (const __grid_constant__ GpuConvertArgs args)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4) gpu_convert_quad_pairs_table (const GpuConvertArgs *table)
+{
+  run_convert_quad_pairs (gpu_table_args (table));
+}
+
+/* To 4:2:0: two rows of luma, and the chroma row of both. */
+static __device__ __forceinline__ void
+run_convert_row_pairs (const GpuConvertArgs &args)
 {
   const uint64_t x = ((uint64_t)blockIdx.x * GPU_QUAD_BLOCK_X + threadIdx.x) * GPU_QUAD;
   const unsigned n = pixels_left (args, x);
@@ -627,4 +665,17 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
     else
       store_chroma<2> (args.dst.chroma, x / 2, pair, (n + 1) / 2, sample);
   }
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
+    gpu_convert_row_pairs (const __grid_constant__ GpuConvertArgs args)
+{
+  run_convert_row_pairs (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_row_pairs_table (const GpuConvertArgs *table)
+{
+  run_convert_row_pairs (gpu_table_args (table));
 }

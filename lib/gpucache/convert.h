@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <gpucache/batch.h>
 #include <gpucache/format.h>
 #include <gpucache/image.h>
 
@@ -100,6 +101,19 @@ GPU_API void gpu_convert_init (GpuConvert *params);
  * Returns: false if @error is set
  */
 GPU_API bool gpu_convert (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConvert *params, GError **error);
+
+/**
+ * gpu_convert_batch:
+ * @params: (nullable): one for all images, or one for each
+ * @n: how many those are: 1, or the batch's size
+ *
+ * gpu_convert() of each image of @src to that of @dst, in one launch for each sort of conversion: between RGB formats,
+ * to subsampled formats, from them, from plane to plane.
+ *
+ * Returns: false if @error is set
+ */
+GPU_API bool gpu_convert_batch (GpuStream *stream, GpuBatch *src, GpuBatch *dst, const GpuConvert *params, unsigned n,
+                                GError **error);
 
 /**
  * gpu_convert_color:

@@ -66,6 +66,7 @@ typedef struct {
 
 typedef enum {
   GPU_CPU_LAUNCH,
+  GPU_CPU_LAUNCH_TABLE,
   GPU_CPU_COPY,
   GPU_CPU_FILL,
   GPU_CPU_FREE,
@@ -82,6 +83,8 @@ struct GpuCpuCommand {
     struct {
       const GpuKernel *kernel;
       GpuExtent extent;
+      const uint8_t *table; /* of LAUNCH_TABLE: @n arguments' structs */
+      uint32_t n;
     } launch;
     struct {
       GpuCopy rows;

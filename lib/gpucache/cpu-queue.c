@@ -83,6 +83,11 @@ execute (const GpuCpuCommand *command)
   case GPU_CPU_LAUNCH:
     command->launch.kernel->run (command->args, command->launch.extent);
     break;
+  case GPU_CPU_LAUNCH_TABLE:
+    for (uint32_t i = 0; i < command->launch.n; i++)
+      command->launch.kernel->run (command->launch.table + i * command->launch.kernel->args_size,
+                                   command->launch.extent);
+    break;
   case GPU_CPU_COPY:
     gpu_cpu_copy_rows (&command->copy.rows);
     break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Loading and finding kernels. Each fat binary is a module of the context; functions are looked up by name once and
- * then by the address of their GpuKernel, in a list that only grows, so that readers need no lock.
+ * then by the name's address, in a list that only grows, so that readers need no lock.
  */
 #include "cuda-kernels.h"
 
@@ -9,7 +9,7 @@
 
 typedef struct Function Function;
 struct Function {
-  const GpuKernel *kernel;
+  const char *name;
   CUfunction function;
   Function *next;
 };
@@ -107,11 +107,11 @@ gpu_cuda_kernels_free (GpuCudaKernels *self)
 }
 
 static CUfunction
-look_up (GpuCudaKernels *self, const GpuKernel *kernel, GError **error)
+look_up (GpuCudaKernels *self, const char *name, GError **error)
 {
   for (unsigned i = 0; i < self->n_modules; i++) {
     CUfunction function;
-    CUresult result = self->cu->ModuleGetFunction (&function, self->modules[i], kernel->name);
+    CUresult result = self->cu->ModuleGetFunction (&function, self->modules[i], name);
 
     if (result == CUDA_SUCCESS)
       return function;
@@ -122,29 +122,29 @@ look_up (GpuCudaKernels *self, const GpuKernel *kernel, GError **error)
   }
   g_set_error (error, GPU_ERROR, GPU_ERROR_UNSUPPORTED,
                "The kernel \"%s\" is not built into the library for CUDA, so %s cannot run it: use the device \"cpu\"",
-               kernel->name, self->label);
+               name, self->label);
   return NULL;
 }
 
 CUfunction
-gpu_cuda_kernels_find (GpuCudaKernels *self, const GpuKernel *kernel, GError **error)
+gpu_cuda_kernels_find (GpuCudaKernels *self, const char *name, GError **error)
 {
   Function *head = atomic_load_explicit (&self->functions, memory_order_acquire);
   Function *added;
   CUfunction function;
 
   for (Function *f = head; f; f = f->next) {
-    if (f->kernel == kernel)
+    if (f->name == name)
       return f->function;
   }
 
-  function = look_up (self, kernel, error);
+  function = look_up (self, name, error);
   if (!function)
     return NULL;
 
-  /* Two threads may add the same kernel: either entry will do. */
+  /* Two threads may add the same name: either entry will do. */
   added = g_new (Function, 1);
-  added->kernel = kernel;
+  added->name = name;
   added->function = function;
   do
     added->next = head;

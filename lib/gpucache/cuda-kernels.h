@@ -35,10 +35,11 @@ void gpu_cuda_kernels_free (GpuCudaKernels *kernels);
 
 /**
  * gpu_cuda_kernels_find:
+ * @name: of a GpuKernel: static, and looked up by its address
  * @error: GPU_ERROR_UNSUPPORTED if the library has no such kernel for CUDA
  *
  * Thread-safe; takes no lock. With the context current.
  *
  * Returns: the function, or NULL
  */
-CUfunction gpu_cuda_kernels_find (GpuCudaKernels *kernels, const GpuKernel *kernel, GError **error);
+CUfunction gpu_cuda_kernels_find (GpuCudaKernels *kernels, const char *name, GError **error);

@@ -225,14 +225,14 @@ blocks (uint32_t extent, uint32_t block)
   return extent / block + (extent % block != 0);
 }
 
-bool
-gpu_cuda_launch (GpuDevice *device, const GpuKernel *kernel, const void *args, GpuExtent extent, void *stream,
-                 GError **error)
+/* @name: the function's; @arg: its one argument. */
+static bool
+launch (GpuDevice *device, const char *name, GpuExtent block, const void *arg, GpuExtent extent, void *stream,
+        GError **error)
 {
   GpuCudaDevice *self = gpu_cuda_device (device);
-  GpuExtent block = kernel->block;
   GpuExtent grid;
-  void *params[] = {(void *)args};
+  void *params[] = {(void *)arg};
   CUfunction function;
   CUresult result;
 
@@ -242,13 +242,13 @@ gpu_cuda_launch (GpuDevice *device, const GpuKernel *kernel, const void *args, G
   if (grid.y > MAX_GRID_YZ || grid.z > MAX_GRID_YZ) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_UNSUPPORTED,
                  "%u x %u x %u work items of \"%s\" are more than %s takes in one launch: use smaller images", extent.x,
-                 extent.y, extent.z, kernel->name, self->label);
+                 extent.y, extent.z, name, self->label);
     return false;
   }
 
   if (!gpu_cuda_enter (self, error))
     return false;
-  function = gpu_cuda_kernels_find (self->kernels, kernel, error);
+  function = gpu_cuda_kernels_find (self->kernels, name, error);
   if (!function) {
     gpu_cuda_leave (self);
     return false;
@@ -256,6 +256,21 @@ gpu_cuda_launch (GpuDevice *device, const GpuKernel *kernel, const void *args, G
   result =
       self->cu->LaunchKernel (function, grid.x, grid.y, grid.z, block.x, block.y, block.z, 0, stream, params, NULL);
   return gpu_cuda_leave_with (self, result, "cuLaunchKernel", error);
+}
+
+bool
+gpu_cuda_launch (GpuDevice *device, const GpuKernel *kernel, const void *args, GpuExtent extent, void *stream,
+                 GError **error)
+{
+  return launch (device, kernel->name, kernel->block, args, extent, stream, error);
+}
+
+bool
+gpu_cuda_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *table, uint32_t n, GpuExtent extent,
+                       void *stream, GError **error)
+{
+  extent.z = n;
+  return launch (device, kernel->table_name, kernel->block, &table, extent, stream, error);
 }
 
 bool

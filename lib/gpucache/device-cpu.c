@@ -259,6 +259,20 @@ cpu_launch (GpuDevice *base, const GpuKernel *kernel, const void *args, GpuExten
 }
 
 static bool
+cpu_launch_table (GpuDevice *base, const GpuKernel *kernel, const void *table, uint32_t n, GpuExtent extent,
+                  void *stream, GError **error)
+{
+  GpuCpuCommand *command = gpu_cpu_command_new (GPU_CPU_LAUNCH_TABLE, 0);
+
+  command->launch.kernel = kernel;
+  command->launch.extent = extent;
+  command->launch.table = table;
+  command->launch.n = n;
+  submit (base, stream, command);
+  return true;
+}
+
+static bool
 cpu_host_call (GpuDevice *base, void (*func) (void *data), void *data, void *stream, GError **error)
 {
   GpuCpuCommand *command = gpu_cpu_command_new (GPU_CPU_HOST_CALL, 0);
@@ -322,6 +336,7 @@ static const GpuDeviceFuncs cpu_funcs = {
     .peer_copy = cpu_peer_copy,
     .fill = cpu_fill,
     .launch = cpu_launch,
+    .launch_table = cpu_launch_table,
     .host_call = cpu_host_call,
     .gate_create = cpu_gate_create,
     .gate_hold = cpu_gate_hold,

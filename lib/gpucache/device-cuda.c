@@ -55,6 +55,7 @@ static const GpuDeviceFuncs cuda_funcs = {
     .peer_copy = gpu_cuda_peer_copy,
     .fill = gpu_cuda_fill,
     .launch = gpu_cuda_launch,
+    .launch_table = gpu_cuda_launch_table,
     .host_call = gpu_cuda_host_call,
     .gate_create = gpu_cuda_gate_create,
     .gate_hold = gpu_cuda_gate_hold,

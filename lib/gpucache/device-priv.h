@@ -94,6 +94,9 @@ typedef struct {
   bool (*fill) (GpuDevice *device, const GpuCopy *dst_only, uint8_t value, void *stream, GError **error);
   bool (*launch) (GpuDevice *device, const GpuKernel *kernel, const void *args, GpuExtent extent, void *stream,
                   GError **error);
+  /* The same for each of the @n arguments' structs that lie one after the other in device memory at @table. */
+  bool (*launch_table) (GpuDevice *device, const GpuKernel *kernel, const void *table, uint32_t n, GpuExtent extent,
+                        void *stream, GError **error);
   /* Calls @func on some thread once the work so far is complete; it must be short and call nothing of the device's. */
   bool (*host_call) (GpuDevice *device, void (*func) (void *data), void *data, void *stream, GError **error);
 
@@ -203,6 +206,8 @@ bool gpu_device_peer_copy (GpuDevice *device, GpuDevice *source, const GpuCopy *
 bool gpu_device_fill (GpuDevice *device, const GpuCopy *dst_only, uint8_t value, void *stream, GError **error);
 bool gpu_device_launch (GpuDevice *device, const GpuKernel *kernel, const void *args, GpuExtent extent, void *stream,
                         GError **error);
+bool gpu_device_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *table, uint32_t n,
+                              GpuExtent extent, void *stream, GError **error);
 bool gpu_device_host_call (GpuDevice *device, void (*func) (void *data), void *data, void *stream, GError **error);
 
 /* peer.c: devices among each other. */

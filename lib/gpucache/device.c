@@ -574,6 +574,18 @@ gpu_device_launch (GpuDevice *device, const GpuKernel *kernel, const void *args,
 }
 
 bool
+gpu_device_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *table, uint32_t n, GpuExtent extent,
+                         void *stream, GError **error)
+{
+  GError *failure = NULL;
+
+  if (!begin (device, GPU_CALL_LAUNCH, error))
+    return false;
+  bool ok = device->funcs->launch_table (device, kernel, table, n, extent, stream, &failure);
+  return end (device, ok, failure, error);
+}
+
+bool
 gpu_device_host_call (GpuDevice *device, void (*func) (void *data), void *data, void *stream, GError **error)
 {
   GError *failure = NULL;

@@ -5,7 +5,7 @@
 #include "flip.h"
 
 #include "flip-pixel.h"
-#include "op-priv.h"
+#include "op-batch-priv.h"
 
 /* The edge of the squares in which the host transposes, in pixels, so that both pictures' cache lines are used whole.
  */
@@ -105,6 +105,7 @@ static const GpuKernel rows_kernel = {
     .args_size = sizeof (GpuFlipArgs),
     .block = {GPU_FLIP_BLOCK_X, GPU_FLIP_BLOCK_Y, 1},
     .run = run_rows,
+    .table_name = "gpu_flip_rows_table",
 };
 
 static const GpuKernel tiles_kernel = {
@@ -112,6 +113,7 @@ static const GpuKernel tiles_kernel = {
     .args_size = sizeof (GpuFlipArgs),
     .block = {GPU_FLIP_BLOCK_X, GPU_FLIP_BLOCK_Y, 1},
     .run = run_tiles,
+    .table_name = "gpu_flip_tiles_table",
 };
 
 static const GpuKernel any_rows_kernel = {
@@ -119,6 +121,7 @@ static const GpuKernel any_rows_kernel = {
     .args_size = sizeof (GpuFlipArgs),
     .block = {GPU_FLIP_BLOCK_X, GPU_FLIP_BLOCK_Y, 1},
     .run = run_rows,
+    .table_name = "gpu_flip_any_rows_table",
 };
 
 static const GpuKernel any_tiles_kernel = {
@@ -126,6 +129,7 @@ static const GpuKernel any_tiles_kernel = {
     .args_size = sizeof (GpuFlipArgs),
     .block = {GPU_FLIP_BLOCK_X, GPU_FLIP_BLOCK_Y, 1},
     .run = run_tiles,
+    .table_name = "gpu_flip_any_tiles_table",
 };
 
 static GpuFlipPlane
@@ -186,9 +190,10 @@ row_threads (const GpuFlipPlane *plane)
   return (uint32_t)((row_bytes + (aligned ? 15 : 30)) / 16);
 }
 
-bool
-gpu_flip (GpuStream *stream, GpuImage *src, GpuImage *dst, GpuOrientation orientation, GError **error)
+static bool
+flip (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *params, void *data, GError **error)
 {
+  const GpuOrientation orientation = *(const GpuOrientation *)params;
   const GpuImageSpec *spec = gpu_image_spec (src);
   bool transposed = gpu_orientation_is_transposed (orientation);
   GpuExtent extent = {0, 0, 1};
@@ -200,7 +205,7 @@ gpu_flip (GpuStream *stream, GpuImage *src, GpuImage *dst, GpuOrientation orient
     return false;
   }
   g_autofree char *name = g_strdup_printf ("Flip (%s)", orientation_names[orientation]);
-  if (!gpu_op_check (name, stream, src, dst, error) ||
+  if (!gpu_op_check (name, op->stream, src, dst, error) ||
       !gpu_op_check_size (name, dst, transposed ? spec->height : spec->width, transposed ? spec->width : spec->height,
                           error) ||
       !gpu_op_check_apart (name, src, dst, error))
@@ -229,5 +234,20 @@ gpu_flip (GpuStream *stream, GpuImage *src, GpuImage *dst, GpuOrientation orient
     extent.y = gpu_op_extent_y (&args.rows, block_rows) / (block_rows / GPU_FLIP_BLOCK_Y);
   const GpuKernel *kernel =
       transposed ? (in_lines ? &tiles_kernel : &any_tiles_kernel) : (in_lines ? &rows_kernel : &any_rows_kernel);
-  return gpu_images_launch (stream, src, dst, kernel, &args, extent, error);
+  return gpu_op_launch (op, src, dst, kernel, &args, extent, error);
+}
+
+bool
+gpu_flip (GpuStream *stream, GpuImage *src, GpuImage *dst, GpuOrientation orientation, GError **error)
+{
+  const GpuOp op = {stream, NULL};
+
+  return flip (&op, src, dst, &orientation, NULL, error);
+}
+
+bool
+gpu_flip_batch (GpuStream *stream, GpuBatch *src, GpuBatch *dst, const GpuOrientation *orientations, unsigned n,
+                GError **error)
+{
+  return gpu_op_run_batch ("Flip", stream, src, dst, flip, orientations, sizeof *orientations, n, NULL, error);
 }

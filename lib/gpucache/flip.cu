@@ -5,6 +5,7 @@
  */
 #include "chunk.cuh"
 #include "flip-pixel.h"
+#include "table.cuh"
 
 /* The byte of the destination's row that comes @offset bytes after its first. */
 template <unsigned bytes>
@@ -214,6 +215,12 @@ __launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y) gpu_flip_rows (const __gr
   run_flip_rows (args);
 }
 
+extern "C" __global__ void
+__launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y) gpu_flip_rows_table (const GpuFlipArgs *table)
+{
+  run_flip_rows (gpu_table_args (table));
+}
+
 /* At any address and stride. */
 static __device__ __forceinline__ void
 run_flip_any_rows (const GpuFlipArgs &args)
@@ -243,6 +250,12 @@ extern "C" __global__ void
 __launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y) gpu_flip_any_rows (const __grid_constant__ GpuFlipArgs args)
 {
   run_flip_any_rows (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y) gpu_flip_any_rows_table (const GpuFlipArgs *table)
+{
+  run_flip_any_rows (gpu_table_args (table));
 }
 
 /* A tile of a picture that is turned. What lies in a row of the destination lies in a column of the source: row @c of
@@ -541,6 +554,12 @@ __launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y, 5) gpu_flip_tiles (const 
   run_flip_tiles (args);
 }
 
+extern "C" __global__ void
+__launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y, 5) gpu_flip_tiles_table (const GpuFlipArgs *table)
+{
+  run_flip_tiles (gpu_table_args (table));
+}
+
 /* At any address and stride. */
 static __device__ __forceinline__ void
 run_flip_any_tiles (const GpuFlipArgs &args)
@@ -554,4 +573,10 @@ extern "C" __global__ void
 __launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y) gpu_flip_any_tiles (const __grid_constant__ GpuFlipArgs args)
 {
   run_flip_any_tiles (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y) gpu_flip_any_tiles_table (const GpuFlipArgs *table)
+{
+  run_flip_any_tiles (gpu_table_args (table));
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <gpucache/batch.h>
 #include <gpucache/image.h>
 
 G_BEGIN_DECLS
@@ -36,5 +37,18 @@ GPU_API bool gpu_orientation_is_transposed (GpuOrientation orientation);
  * Returns: false if @error is set
  */
 GPU_API bool gpu_flip (GpuStream *stream, GpuImage *src, GpuImage *dst, GpuOrientation orientation, GError **error);
+
+/**
+ * gpu_flip_batch:
+ * @orientations: one for all images, or one for each
+ * @n: how many those are: 1, or the batch's size
+ *
+ * gpu_flip() of each image of @src to that of @dst, in one launch, or two where some of them are turned and others are
+ * not.
+ *
+ * Returns: false if @error is set
+ */
+GPU_API bool gpu_flip_batch (GpuStream *stream, GpuBatch *src, GpuBatch *dst, const GpuOrientation *orientations,
+                             unsigned n, GError **error);
 
 G_END_DECLS

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <gpucache/batch.h>
 #include <gpucache/cache.h>
 #include <gpucache/convert.h>
 #include <gpucache/device.h>

@@ -36,6 +36,6 @@ bool gpu_images_cross (GpuStream *stream, GpuImage *src, GpuImage *dst, GpuSubmi
 /** gpu_image_copy() from another device's image to one of @stream's; the shapes are the same. */
 bool gpu_image_copy_across (GpuStream *stream, GpuImage *src, GpuImage *dst, GError **error);
 
-/** gpu_images_submit() for one kernel, which is what most operations are. */
-bool gpu_images_launch (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuKernel *kernel, const void *args,
-                        GpuExtent extent, GError **error);
+/** Whether memory of that shape and kind can be asked of @device for @stream (nullable); sets @error if not. */
+bool gpu_image_check_request (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind, GpuStream *stream,
+                              GError **error);

@@ -64,6 +64,13 @@ check_spec (const GpuImageSpec *spec, GError **error)
   return true;
 }
 
+bool
+gpu_image_check_request (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind, GpuStream *stream,
+                         GError **error)
+{
+  return check_place (device, kind, stream, error) && check_spec (spec, error);
+}
+
 GpuImage *
 gpu_image_acquire (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind, GpuStream *stream,
                    GpuAcquireFlags flags, GError **error)
@@ -90,7 +97,7 @@ gpu_image_wrap (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind,
 {
   g_return_val_if_fail (device != NULL && spec != NULL && data != NULL, NULL);
 
-  if (!check_place (device, kind, stream, error) || !check_spec (spec, error) || !gpu_device_check (device, error))
+  if (!gpu_image_check_request (device, spec, kind, stream, error) || !gpu_device_check (device, error))
     return NULL;
   if (!stream && !gpu_device_synchronize (device, error))
     return NULL;

@@ -5,7 +5,7 @@
 #include "normalize.h"
 
 #include "normalize-pixel.h"
-#include "op-priv.h"
+#include "op-batch-priv.h"
 
 #include <math.h>
 
@@ -57,6 +57,7 @@ static const GpuKernel rows_kernel = {
     .args_size = sizeof (GpuNormalizeArgs),
     .block = {GPU_NORMALIZE_BLOCK_X, GPU_NORMALIZE_BLOCK_Y, 1},
     .run = run,
+    .table_name = "gpu_normalize_rows_table",
 };
 
 static const GpuKernel any_rows_kernel = {
@@ -64,6 +65,7 @@ static const GpuKernel any_rows_kernel = {
     .args_size = sizeof (GpuNormalizeArgs),
     .block = {GPU_NORMALIZE_BLOCK_X, GPU_NORMALIZE_BLOCK_Y, 1},
     .run = run,
+    .table_name = "gpu_normalize_any_rows_table",
 };
 
 GPU_OP_LOOP void
@@ -105,15 +107,18 @@ static const GpuKernel tensor_kernels[] = {
     [1] = {.name = "gpu_normalize_tensor_1",
            .args_size = sizeof (GpuNormalizeTensorArgs),
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
-           .run = run_tensor},
+           .run = run_tensor,
+           .table_name = "gpu_normalize_tensor_1_table"},
     [2] = {.name = "gpu_normalize_tensor_2",
            .args_size = sizeof (GpuNormalizeTensorArgs),
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
-           .run = run_tensor},
+           .run = run_tensor,
+           .table_name = "gpu_normalize_tensor_2_table"},
     [4] = {.name = "gpu_normalize_tensor_4",
            .args_size = sizeof (GpuNormalizeTensorArgs),
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
-           .run = run_tensor},
+           .run = run_tensor,
+           .table_name = "gpu_normalize_tensor_4_table"},
 };
 
 static bool
@@ -208,7 +213,7 @@ is_in_lines (const GpuNormalizePlane *plane)
 }
 
 static bool
-normalize_picture (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuNormalize *params, const double *factors,
+normalize_picture (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuNormalize *params, const double *factors,
                    GError **error)
 {
   const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
@@ -235,7 +240,7 @@ normalize_picture (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuNor
   for (unsigned i = 0; i < info->n_planes; i++)
     gpu_op_add_rows (&args.rows, i, args.plane[i].height, block);
   extent.y = gpu_op_extent_y (&args.rows, block) / rows;
-  return gpu_images_launch (stream, src, dst, in_lines ? &rows_kernel : &any_rows_kernel, &args, extent, error);
+  return gpu_op_launch (op, src, dst, in_lines ? &rows_kernel : &any_rows_kernel, &args, extent, error);
 }
 
 static bool
@@ -275,7 +280,7 @@ stored_position (const GpuFormatInfo *info, unsigned c, unsigned n)
 }
 
 static bool
-normalize_tensor (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuNormalize *params, const double *factors,
+normalize_tensor (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuNormalize *params, const double *factors,
                   GError **error)
 {
   const GpuImageSpec *spec = gpu_image_spec (src);
@@ -289,21 +294,22 @@ normalize_tensor (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuNorm
     args.at[to] = c;
     args.channel[to] = (GpuNormalizeTensorChannel){params->base[c], factors[c], params->shift};
   }
-  return gpu_images_launch (stream, src, dst, &tensor_kernels[args.dst.size], &args,
-                            gpu_op_quads_extent (spec->width, spec->height), error);
+  return gpu_op_launch (op, src, dst, &tensor_kernels[args.dst.size], &args,
+                        gpu_op_quads_extent (spec->width, spec->height), error);
 }
 
-bool
-gpu_normalize (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuNormalize *params, GError **error)
+static bool
+normalize (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *data, void *unused, GError **error)
 {
+  const GpuNormalize *params = data;
   const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
   const GpuFormatInfo *info = gpu_format_info (from->format);
   const bool tensor = gpu_format_info (to->format)->is_tensor;
   double factors[GPU_MAX_CHANNELS];
 
-  if (tensor ? !gpu_op_check_devices ("Normalize", stream, src, dst, error) ||
+  if (tensor ? !gpu_op_check_devices ("Normalize", op->stream, src, dst, error) ||
                    !gpu_op_check_picture ("Normalize", src, error)
-             : !gpu_op_check ("Normalize", stream, src, dst, error))
+             : !gpu_op_check ("Normalize", op->stream, src, dst, error))
     return false;
   if (info->bits != 8) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
@@ -314,6 +320,21 @@ gpu_normalize (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuNormali
       (!gpu_op_same_memory (src, dst) && !gpu_op_check_apart ("Normalize", src, dst, error)) ||
       (tensor && !check_tensor (src, dst, params, error)) || !find_factors (params, info, factors, error))
     return false;
-  return tensor ? normalize_tensor (stream, src, dst, params, factors, error)
-                : normalize_picture (stream, src, dst, params, factors, error);
+  return tensor ? normalize_tensor (op, src, dst, params, factors, error)
+                : normalize_picture (op, src, dst, params, factors, error);
+}
+
+bool
+gpu_normalize (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuNormalize *params, GError **error)
+{
+  const GpuOp op = {stream, NULL};
+
+  return normalize (&op, src, dst, params, NULL, error);
+}
+
+bool
+gpu_normalize_batch (GpuStream *stream, GpuBatch *src, GpuBatch *dst, const GpuNormalize *params, unsigned n,
+                     GError **error)
+{
+  return gpu_op_run_batch ("Normalize", stream, src, dst, normalize, params, sizeof *params, n, NULL, error);
 }

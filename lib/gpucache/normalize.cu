@@ -8,6 +8,7 @@
 #include "chunk.cuh"
 #include "normalize-pixel.h"
 #include "quad.cuh"
+#include "table.cuh"
 
 template <unsigned bytes> struct Channels {
   GpuNormalizeChannel channel[bytes];
@@ -119,6 +120,13 @@ __launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y, 4)
   run_normalize_rows (args);
 }
 
+extern "C" __global__ void
+__launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y, 4)
+    gpu_normalize_rows_table (const GpuNormalizeArgs *table)
+{
+  run_normalize_rows (gpu_table_args (table));
+}
+
 /* At any address and stride. */
 template <unsigned bytes>
 static __device__ __forceinline__ void
@@ -170,6 +178,13 @@ __launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y)
     gpu_normalize_any_rows (const __grid_constant__ GpuNormalizeArgs args)
 {
   run_normalize_any_rows (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y)
+    gpu_normalize_any_rows_table (const GpuNormalizeArgs *table)
+{
+  run_normalize_any_rows (gpu_table_args (table));
 }
 
 template <unsigned size, unsigned channels, bool whole>
@@ -266,6 +281,8 @@ run_normalize_tensor (const GpuNormalizeTensorArgs &args)
   const bool whole = gpu_quads_are_whole (args.src, args.dst, x0, args.width);
   uint32_t words[GPU_QUAD_ROWS][4] = {};
 
+  if (x0 >= args.width)
+    return;
   if (whole && y < args.height)
     gpu_load_quads<GPU_QUAD_ROWS> (args.src, x, y, GPU_QUAD_BLOCK_Y, args.height, n > 0, words);
   for (unsigned c = 0; c < args.dst.channels; c++)
@@ -283,9 +300,23 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
 
 extern "C" __global__ void
 __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
+    gpu_normalize_tensor_1_table (const GpuNormalizeTensorArgs *table)
+{
+  run_normalize_tensor<1> (gpu_table_args (table));
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
     gpu_normalize_tensor_2 (const __grid_constant__ GpuNormalizeTensorArgs args)
 {
   run_normalize_tensor<2> (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
+    gpu_normalize_tensor_2_table (const GpuNormalizeTensorArgs *table)
+{
+  run_normalize_tensor<2> (gpu_table_args (table));
 }
 
 extern "C" __global__ void
@@ -293,4 +324,11 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 3)
     gpu_normalize_tensor_4 (const __grid_constant__ GpuNormalizeTensorArgs args)
 {
   run_normalize_tensor<4> (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 3)
+    gpu_normalize_tensor_4_table (const GpuNormalizeTensorArgs *table)
+{
+  run_normalize_tensor<4> (gpu_table_args (table));
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <gpucache/batch.h>
 #include <gpucache/format.h>
 #include <gpucache/image.h>
 
@@ -67,5 +68,18 @@ GPU_API void gpu_normalize_init (GpuNormalize *params);
  */
 GPU_API bool
 gpu_normalize (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuNormalize *params, GError **error);
+
+/**
+ * gpu_normalize_batch:
+ * @params: one for all images, or one for each
+ * @n: how many those are: 1, or the batch's size
+ *
+ * gpu_normalize() of each image of @src to that of @dst, which may be the same batch, or a dense one that is a model's
+ * input, in one launch, or two if some of @dst are pictures and others tensors.
+ *
+ * Returns: false if @error is set
+ */
+GPU_API bool gpu_normalize_batch (GpuStream *stream, GpuBatch *src, GpuBatch *dst, const GpuNormalize *params,
+                                  unsigned n, GError **error);
 
 G_END_DECLS

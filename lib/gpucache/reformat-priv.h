@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "image-priv.h"
+#include "op-batch-priv.h"
 
 /** Moves 8-bit channels between pictures, or a picture and a tensor, of one size, neither subsampled. Channels that
  * @dst lacks are left out; the fourth one is or'ed with @opaque, and 0 where @src has none. */
-bool gpu_reformat_pixels (GpuStream *stream, GpuImage *src, GpuImage *dst, uint32_t opaque, GError **error);
+bool gpu_reformat_pixels (const GpuOp *op, GpuImage *src, GpuImage *dst, uint32_t opaque, GError **error);

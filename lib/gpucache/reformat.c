@@ -4,7 +4,6 @@
  */
 #include "reformat.h"
 
-#include "op-priv.h"
 #include "reformat-pixel.h"
 #include "reformat-priv.h"
 
@@ -65,6 +64,7 @@ static const GpuKernel bytes_kernel = {
     .args_size = sizeof (GpuReformatArgs),
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
     .run = run,
+    .table_name = "gpu_reformat_bytes_table",
 };
 
 static const GpuKernel elements_kernel = {
@@ -72,10 +72,11 @@ static const GpuKernel elements_kernel = {
     .args_size = sizeof (GpuReformatArgs),
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
     .run = run,
+    .table_name = "gpu_reformat_elements_table",
 };
 
-static bool
-reformat (GpuStream *stream, GpuImage *src, GpuImage *dst, uint32_t opaque, GError **error)
+bool
+gpu_reformat_pixels (const GpuOp *op, GpuImage *src, GpuImage *dst, uint32_t opaque, GError **error)
 {
   const GpuImageSpec *spec = gpu_image_spec (src);
   const GpuReformatArgs args = {.src = gpu_op_pixels (src),
@@ -85,16 +86,8 @@ reformat (GpuStream *stream, GpuImage *src, GpuImage *dst, uint32_t opaque, GErr
                                 .opaque = opaque};
 
   if (args.src.size == 1)
-    return gpu_images_launch (stream, src, dst, &bytes_kernel, &args, gpu_op_quads_extent (spec->width, spec->height),
-                              error);
-  return gpu_images_launch (stream, src, dst, &elements_kernel, &args, gpu_op_quad_extent (spec->width, spec->height),
-                            error);
-}
-
-bool
-gpu_reformat_pixels (GpuStream *stream, GpuImage *src, GpuImage *dst, uint32_t opaque, GError **error)
-{
-  return reformat (stream, src, dst, opaque, error);
+    return gpu_op_launch (op, src, dst, &bytes_kernel, &args, gpu_op_quads_extent (spec->width, spec->height), error);
+  return gpu_op_launch (op, src, dst, &elements_kernel, &args, gpu_op_quad_extent (spec->width, spec->height), error);
 }
 
 /* Channels as a tensor has them; 0 for what cannot be one. */
@@ -108,13 +101,13 @@ n_channels (const GpuImageSpec *spec)
   return info->is_yuv && info->n_channels > 1 ? 0 : info->n_channels;
 }
 
-bool
-gpu_reformat (GpuStream *stream, GpuImage *src, GpuImage *dst, GError **error)
+static bool
+reformat (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *params, void *data, GError **error)
 {
   const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
   const GpuFormatInfo *src_info = gpu_format_info (from->format), *dst_info = gpu_format_info (to->format);
 
-  if (!gpu_op_check_devices ("Reformat", stream, src, dst, error) ||
+  if (!gpu_op_check_devices ("Reformat", op->stream, src, dst, error) ||
       !gpu_op_check_size ("Reformat", dst, from->width, from->height, error))
     return false;
   if (!n_channels (from) || !n_channels (to)) {
@@ -137,6 +130,20 @@ gpu_reformat (GpuStream *stream, GpuImage *src, GpuImage *dst, GError **error)
       !gpu_op_check_elements ("Reformat", dst, error))
     return false;
   if (from->format == to->format)
-    return gpu_image_copy (stream, src, dst, error);
-  return reformat (stream, src, dst, 0, error);
+    return gpu_op_copy (op, src, dst, error);
+  return gpu_reformat_pixels (op, src, dst, 0, error);
+}
+
+bool
+gpu_reformat (GpuStream *stream, GpuImage *src, GpuImage *dst, GError **error)
+{
+  const GpuOp op = {stream, NULL};
+
+  return reformat (&op, src, dst, NULL, NULL, error);
+}
+
+bool
+gpu_reformat_batch (GpuStream *stream, GpuBatch *src, GpuBatch *dst, GError **error)
+{
+  return gpu_op_run_batch ("Reformat", stream, src, dst, reformat, NULL, 0, 1, NULL, error);
 }

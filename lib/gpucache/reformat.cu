@@ -5,6 +5,7 @@
  */
 #include "quad.cuh"
 #include "reformat-pixel.h"
+#include "table.cuh"
 
 static __device__ __forceinline__ unsigned
 pixels_left (const GpuReformatArgs &args, uint64_t x)
@@ -32,6 +33,8 @@ run_reformat_bytes (const GpuReformatArgs &args)
   const bool whole = gpu_quads_are_whole (args.src, args.dst, x0, args.width);
   const uint32_t order = gpu_channel_order (args.src);
 
+  if (x0 >= args.width)
+    return;
   for (uint64_t y = (uint64_t)blockIdx.y * GPU_QUAD_BLOCK_Y * GPU_QUAD_ROWS + threadIdx.y; y < args.height;
        y += (uint64_t)gridDim.y * GPU_QUAD_BLOCK_Y * GPU_QUAD_ROWS) {
     uint32_t words[GPU_QUAD_ROWS][4] = {}, pixel[GPU_QUAD] = {};
@@ -61,6 +64,12 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5)
     gpu_reformat_bytes (const __grid_constant__ GpuReformatArgs args)
 {
   run_reformat_bytes (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5) gpu_reformat_bytes_table (const GpuReformatArgs *table)
+{
+  run_reformat_bytes (gpu_table_args (table));
 }
 
 template <unsigned size, unsigned channels>
@@ -109,6 +118,8 @@ reformat_rows (const GpuReformatArgs &args, uint4 *stage)
 {
   const uint64_t x0 = (uint64_t)blockIdx.x * GPU_QUAD_BLOCK_X * GPU_QUAD;
 
+  if (x0 >= args.width)
+    return;
   for (uint64_t y = (uint64_t)blockIdx.y * GPU_QUAD_BLOCK_Y + threadIdx.y; y < args.height;
        y += (uint64_t)gridDim.y * GPU_QUAD_BLOCK_Y) {
     if (args.src.channels == 1)
@@ -123,9 +134,8 @@ reformat_rows (const GpuReformatArgs &args, uint4 *stage)
 }
 
 /* Elements of 2 and 4 bytes. */
-extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
-    gpu_reformat_elements (const __grid_constant__ GpuReformatArgs args)
+static __device__ __forceinline__ void
+run_reformat_elements (const GpuReformatArgs &args)
 {
   __shared__ uint4 stage[GPU_QUAD_BLOCK_Y][128];
 
@@ -133,4 +143,17 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
     reformat_rows<2> (args, stage[threadIdx.y]);
   else
     reformat_rows<4> (args, stage[threadIdx.y]);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
+    gpu_reformat_elements (const __grid_constant__ GpuReformatArgs args)
+{
+  run_reformat_elements (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_reformat_elements_table (const GpuReformatArgs *table)
+{
+  run_reformat_elements (gpu_table_args (table));
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <gpucache/batch.h>
 #include <gpucache/image.h>
 
 G_BEGIN_DECLS
@@ -20,5 +21,9 @@ G_BEGIN_DECLS
  * Returns: false if @error is set
  */
 GPU_API bool gpu_reformat (GpuStream *stream, GpuImage *src, GpuImage *dst, GError **error);
+
+/** gpu_reformat() of each image of @src to that of @dst, in one launch, or two if some have elements of a byte and
+ * others of more; those whose format stays are copied one by one. False if @error is set. */
+GPU_API bool gpu_reformat_batch (GpuStream *stream, GpuBatch *src, GpuBatch *dst, GError **error);
 
 G_END_DECLS

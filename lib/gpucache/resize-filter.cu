@@ -6,6 +6,7 @@
  */
 #include "resize-pixel.h"
 #include "resize.cuh"
+#include "table.cuh"
 
 /* Sample @i of a pixel: bits @i of @pixel, or those of the upper 10 that count of 16. */
 template <bool wide>
@@ -280,6 +281,12 @@ __launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, 4)
   run_resize_filter_spans (args);
 }
 
+extern "C" __global__ void
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, 4) gpu_resize_filter_spans_table (const GpuFilterArgs *table)
+{
+  run_resize_filter_spans (gpu_table_args (table));
+}
+
 /* Four rows of column @x, from row @y on. */
 template <unsigned bytes, bool wide>
 static __device__ __forceinline__ void
@@ -333,9 +340,8 @@ filter_rows (const GpuFilterPlane &plane, uint32_t x, uint32_t y)
   }
 }
 
-extern "C" __global__ void
-__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
-    gpu_resize_filter_rows (const __grid_constant__ GpuFilterArgs args)
+static __device__ __forceinline__ void
+run_resize_filter_rows (const GpuFilterArgs &args)
 {
   const uint64_t x = (uint64_t)blockIdx.x * GPU_RESIZE_BLOCK_X + threadIdx.x;
 
@@ -360,6 +366,19 @@ __launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
     else
       filter_rows<4, false> (plane, (uint32_t)x, (uint32_t)y);
   }
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
+    gpu_resize_filter_rows (const __grid_constant__ GpuFilterArgs args)
+{
+  run_resize_filter_rows (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y) gpu_resize_filter_rows_table (const GpuFilterArgs *table)
+{
+  run_resize_filter_rows (gpu_table_args (table));
 }
 
 /* Four pixels of a row of the picture between, from @x on: at once if @whole, which is where all of them exist and
@@ -475,9 +494,8 @@ filter_columns (const GpuFilterPlane &plane, uint32_t x0, uint32_t y)
   store_pixels<bytes> (plane.dst + y * plane.dst_stride + (uint64_t)x0 * bytes, pixel, n, plane.aligned);
 }
 
-extern "C" __global__ void
-__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
-    gpu_resize_filter_columns (const __grid_constant__ GpuFilterArgs args)
+static __device__ __forceinline__ void
+run_resize_filter_columns (const GpuFilterArgs &args)
 {
   const uint64_t x0 = ((uint64_t)blockIdx.x * GPU_RESIZE_BLOCK_X + threadIdx.x) * GPU_RESIZE_PIXELS;
 
@@ -502,4 +520,17 @@ __launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
     else
       filter_columns<4, false> (plane, (uint32_t)x0, (uint32_t)y);
   }
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
+    gpu_resize_filter_columns (const __grid_constant__ GpuFilterArgs args)
+{
+  run_resize_filter_columns (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y) gpu_resize_filter_columns_table (const GpuFilterArgs *table)
+{
+  run_resize_filter_columns (gpu_table_args (table));
 }

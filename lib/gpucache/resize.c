@@ -5,7 +5,7 @@
  */
 #include "resize.h"
 
-#include "op-priv.h"
+#include "op-batch-priv.h"
 #include "resize-pixel.h"
 #include "resize-priv.h"
 
@@ -31,16 +31,32 @@ typedef struct {
   uint32_t clip;
 } Key;
 
-struct GpuResizer {
+typedef struct {
   Key key;
   PlanePlan plane[GPU_MAX_PLANES];
   GpuImage *table; /* on the device; holds it */
+} Weights;
+
+struct GpuResizer {
+  GPtrArray *weights; /* of Weights; those used last come last */
 };
+
+static void
+weights_free (void *data)
+{
+  Weights *weights = data;
+
+  gpu_image_unref (weights->table);
+  g_free (weights);
+}
 
 GpuResizer *
 gpu_resizer_new (void)
 {
-  return g_new0 (GpuResizer, 1);
+  GpuResizer *resizer = g_new0 (GpuResizer, 1);
+
+  resizer->weights = g_ptr_array_new_with_free_func (weights_free);
+  return resizer;
 }
 
 void
@@ -48,7 +64,7 @@ gpu_resizer_free (GpuResizer *resizer)
 {
   if (!resizer)
     return;
-  gpu_image_unref (resizer->table);
+  g_ptr_array_unref (resizer->weights);
   g_free (resizer);
 }
 
@@ -200,6 +216,7 @@ static const GpuKernel nearest_kernel = {
     .args_size = sizeof (GpuResizeArgs),
     .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
     .run = gpu_resize_run_nearest,
+    .table_name = "gpu_resize_nearest_rows_table",
 };
 
 static const GpuKernel bilinear_kernel = {
@@ -207,6 +224,7 @@ static const GpuKernel bilinear_kernel = {
     .args_size = sizeof (GpuResizeArgs),
     .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
     .run = gpu_resize_run_bilinear,
+    .table_name = "gpu_resize_bilinear_rows_table",
 };
 
 static const GpuKernel bilinear_lines_kernel = {
@@ -214,6 +232,7 @@ static const GpuKernel bilinear_lines_kernel = {
     .args_size = sizeof (GpuResizeArgs),
     .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
     .run = gpu_resize_run_bilinear,
+    .table_name = "gpu_resize_bilinear_lines_table",
 };
 
 /* Whether the fast bilinear kernel can: no border, rows that are whole words, and sizes that 32 bits are enough for. */
@@ -244,7 +263,7 @@ resize_axis (uint32_t src, uint32_t dst)
 }
 
 static bool
-resize_directly (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuResize *params, const GpuResizeBox *box,
+resize_directly (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuResize *params, const GpuResizeBox *box,
                  const GpuResizeRectangle *part, bool nearest, GError **error)
 {
   const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
@@ -289,7 +308,7 @@ resize_directly (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuResiz
   }
   extent.y = gpu_op_extent_y (&args.rows, block) / lines;
   const GpuKernel *kernel = nearest ? &nearest_kernel : in_lines ? &bilinear_lines_kernel : &bilinear_kernel;
-  return gpu_images_launch (stream, src, dst, kernel, &args, extent, error);
+  return gpu_op_launch (op, src, dst, kernel, &args, extent, error);
 }
 
 /* Filters: weights from a table, two launches. */
@@ -299,6 +318,7 @@ static const GpuKernel rows_kernel = {
     .args_size = sizeof (GpuFilterArgs),
     .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
     .run = gpu_resize_run_filter_rows,
+    .table_name = "gpu_resize_filter_rows_table",
 };
 
 static const GpuKernel spans_kernel = {
@@ -306,6 +326,7 @@ static const GpuKernel spans_kernel = {
     .args_size = sizeof (GpuFilterArgs),
     .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
     .run = gpu_resize_run_filter_rows,
+    .table_name = "gpu_resize_filter_spans_table",
 };
 
 static const GpuKernel columns_kernel = {
@@ -313,6 +334,7 @@ static const GpuKernel columns_kernel = {
     .args_size = sizeof (GpuFilterArgs),
     .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
     .run = gpu_resize_run_filter_columns,
+    .table_name = "gpu_resize_filter_columns_table",
 };
 
 /* Whether two planes' tables in one direction are the same. */
@@ -378,61 +400,49 @@ make_tables (PlanePlan *plans, const Key *key, int32_t *table)
     }
 }
 
-/* Makes the tables for @key, unless they are those that are there: in pinned memory, which is then copied in stream
- * order. */
-static bool
-prepare (GpuResizer *self, GpuStream *stream, const Key *key, const GpuImageSpec *from, const GpuImageSpec *to,
-         GError **error)
+/* Makes the tables for @key: in pinned memory, which is then copied in stream order. */
+static Weights *
+make_weights (GpuStream *stream, const Key *key, const GpuImageSpec *from, const GpuImageSpec *to, GError **error)
 {
-  if (self->table && !memcmp (&self->key, key, sizeof *key))
-    return true;
-
-  gpu_image_unref (self->table);
-  self->table = NULL;
-  memset (self->plane, 0, sizeof self->plane);
-
-  const size_t size = plan_tables (self->plane, key, from, to) * sizeof (int32_t);
+  Weights *weights = g_new0 (Weights, 1);
+  const size_t size = plan_tables (weights->plane, key, from, to) * sizeof (int32_t);
   GpuImage *host = gpu_op_scratch (stream, GPU_MEMORY_HOST, size, error);
-  if (!host)
-    return false;
-  GpuImage *table = gpu_op_scratch (stream, GPU_MEMORY_STREAM_ORDERED, size, error);
-  bool ok = table != NULL;
-  if (ok) {
-    make_tables (self->plane, key, gpu_image_data (host));
-    ok = gpu_image_copy (stream, host, table, error);
+  bool ok = false;
+
+  if (host)
+    weights->table = gpu_op_scratch (stream, GPU_MEMORY_STREAM_ORDERED, size, error);
+  if (weights->table) {
+    make_tables (weights->plane, key, gpu_image_data (host));
+    ok = gpu_image_copy (stream, host, weights->table, error);
   }
   gpu_image_unref (host);
   if (!ok) {
-    gpu_image_unref (table);
-    return false;
+    weights_free (weights);
+    return NULL;
   }
-  self->key = *key;
-  self->table = table;
-  return true;
+  weights->key = *key;
+  return weights;
 }
 
-typedef struct {
-  const GpuKernel *kernel;
-  const GpuFilterArgs *args;
-  GpuExtent extent;
-} Pass;
-
-static bool
-launch_pass (GpuDevice *device, void *native, void *data, GError **error)
+/* Returns: (transfer none): the tables for @key. Up to @most geometries are kept. */
+static const Weights *
+prepare (GpuResizer *self, GpuStream *stream, const Key *key, unsigned most, const GpuImageSpec *from,
+         const GpuImageSpec *to, GError **error)
 {
-  const Pass *pass = data;
+  GPtrArray *list = self->weights;
+  Weights *weights = NULL;
 
-  return gpu_device_launch (device, pass->kernel, pass->args, pass->extent, native, error);
-}
-
-static bool
-run_pass (GpuStream *stream, GpuImage *src, GpuImage *table, GpuImage *dst, const GpuKernel *kernel,
-          const GpuFilterArgs *args, GpuExtent extent, GError **error)
-{
-  GpuImage *const reads[] = {src, table};
-  Pass pass = {kernel, args, extent};
-
-  return gpu_images_submit (stream, reads, 2, &dst, 1, launch_pass, &pass, error);
+  for (unsigned i = list->len; i-- > 0 && !weights;)
+    if (!memcmp (&((Weights *)list->pdata[i])->key, key, sizeof *key))
+      weights = g_ptr_array_steal_index (list, i);
+  if (!weights)
+    weights = make_weights (stream, key, from, to, error);
+  if (!weights)
+    return NULL;
+  while (list->len >= most)
+    g_ptr_array_remove_index (list, 0);
+  g_ptr_array_add (list, weights);
+  return weights;
 }
 
 /* Whether the fast pass of rows can: 8 bits, rows that are whole words, and filters that are not too wide. */
@@ -465,7 +475,7 @@ make_filter_plane (const GpuFormatInfo *info, unsigned number, const GpuResize *
 }
 
 static bool
-resize_filtered (GpuResizer *self, GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuResize *params,
+resize_filtered (const Weights *self, const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuResize *params,
                  GError **error)
 {
   const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
@@ -521,24 +531,31 @@ resize_filtered (GpuResizer *self, GpuStream *stream, GpuImage *src, GpuImage *d
                            : gpu_op_extent_y (&rows.rows, GPU_RESIZE_BLOCK_Y);
   columns_extent.y = gpu_op_extent_y (&columns.rows, GPU_RESIZE_BLOCK_Y);
 
-  GpuImage *between = gpu_op_scratch (stream, GPU_MEMORY_STREAM_ORDERED, size, error);
+  GpuImage *between = gpu_op_scratch (op->stream, GPU_MEMORY_STREAM_ORDERED, size, error);
   if (!between)
     return false;
   for (unsigned i = 0; i < info->n_planes; i++) {
     rows.plane[i].dst = (uint8_t *)gpu_image_data (between) + offset[i];
     columns.plane[i].src = rows.plane[i].dst;
   }
-  bool ok = run_pass (stream, src, self->table, between, in_spans ? &spans_kernel : &rows_kernel, &rows, rows_extent,
-                      error) &&
-            run_pass (stream, between, self->table, dst, &columns_kernel, &columns, columns_extent, error);
+  bool ok = gpu_op_launch_between (op, src, self->table, between, in_spans ? &spans_kernel : &rows_kernel, &rows,
+                                   rows_extent, error) &&
+            gpu_op_launch_between (op, between, self->table, dst, &columns_kernel, &columns, columns_extent, error);
   gpu_image_unref (between);
   return ok;
 }
 
-bool
-gpu_resizer_run (GpuResizer *resizer, GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuResize *params,
-                 GError **error)
+/* A resizer, and how many geometries it is to keep. */
+typedef struct {
+  GpuResizer *resizer;
+  unsigned most;
+} Keeper;
+
+static bool
+resize (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *data, void *keeper_data, GError **error)
 {
+  const GpuResize *params = data;
+  const Keeper *keeper = keeper_data;
   const GpuImageSpec *from = gpu_image_spec (src);
   GpuResizeRectangle part;
   GpuResizeBox box;
@@ -550,7 +567,7 @@ gpu_resizer_run (GpuResizer *resizer, GpuStream *stream, GpuImage *src, GpuImage
   }
   const bool nearest = params->filter == GPU_RESIZE_NEAREST;
   const bool direct = nearest || (params->filter == GPU_RESIZE_BILINEAR && !params->antialias);
-  if (!gpu_op_check ("Resize", stream, src, dst, error) || !gpu_op_check_apart ("Resize", src, dst, error) ||
+  if (!gpu_op_check ("Resize", op->stream, src, dst, error) || !gpu_op_check_apart ("Resize", src, dst, error) ||
       !check_box (from, params, direct, &box, error) || !check_rectangle (gpu_image_spec (dst), params, &part, error))
     return false;
 
@@ -558,7 +575,7 @@ gpu_resizer_run (GpuResizer *resizer, GpuStream *stream, GpuImage *src, GpuImage
   const bool same = box.x == 0 && box.y == 0 && box.width == from->width && box.height == from->height &&
                     part.width == from->width && part.height == from->height;
   if (same || (direct && is_whole (from, &box)))
-    return resize_directly (stream, src, dst, params, &box, &part, nearest || !direct, error);
+    return resize_directly (op, src, dst, params, &box, &part, nearest || !direct, error);
 
   Key key;
   memset (&key, 0, sizeof key);
@@ -571,8 +588,27 @@ gpu_resizer_run (GpuResizer *resizer, GpuStream *stream, GpuImage *src, GpuImage
   key.filter = params->filter;
   key.antialias = params->antialias && !nearest;
   key.clip = params->clip || direct;
-  return prepare (resizer, stream, &key, from, gpu_image_spec (dst), error) &&
-         resize_filtered (resizer, stream, src, dst, params, error);
+  const Weights *weights = prepare (keeper->resizer, op->stream, &key, keeper->most, from, gpu_image_spec (dst), error);
+  return weights && resize_filtered (weights, op, src, dst, params, error);
+}
+
+bool
+gpu_resizer_run (GpuResizer *resizer, GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuResize *params,
+                 GError **error)
+{
+  const GpuOp op = {stream, NULL};
+  Keeper keeper = {resizer, 1};
+
+  return resize (&op, src, dst, params, &keeper, error);
+}
+
+bool
+gpu_resizer_run_batch (GpuResizer *resizer, GpuStream *stream, GpuBatch *src, GpuBatch *dst, const GpuResize *params,
+                       unsigned n, GError **error)
+{
+  Keeper keeper = {resizer, gpu_batch_size (src)};
+
+  return gpu_op_run_batch ("Resize", stream, src, dst, resize, params, sizeof *params, n, &keeper, error);
 }
 
 bool

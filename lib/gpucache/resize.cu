@@ -5,6 +5,7 @@
  */
 #include "resize-pixel.h"
 #include "resize.cuh"
+#include "table.cuh"
 
 /* Where a pixel of the destination comes from: the index in the scaled part, or none. */
 static __device__ __forceinline__ bool
@@ -118,10 +119,22 @@ __launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
 }
 
 extern "C" __global__ void
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y) gpu_resize_nearest_rows_table (const GpuResizeArgs *table)
+{
+  resize<false> (gpu_table_args (table));
+}
+
+extern "C" __global__ void
 __launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
     gpu_resize_bilinear_rows (const __grid_constant__ GpuResizeArgs args)
 {
   resize<true> (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y) gpu_resize_bilinear_rows_table (const GpuResizeArgs *table)
+{
+  resize<true> (gpu_table_args (table));
 }
 
 /* Bilinear, the fast way: pictures of 8 bits, scaled whole, whose rows are whole words. A thread makes 4 bytes of each
@@ -317,4 +330,11 @@ __launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, 4)
     gpu_resize_bilinear_lines (const __grid_constant__ GpuResizeArgs args)
 {
   run_resize_bilinear_lines (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, 4)
+    gpu_resize_bilinear_lines_table (const GpuResizeArgs *table)
+{
+  run_resize_bilinear_lines (gpu_table_args (table));
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <gpucache/batch.h>
 #include <gpucache/format.h>
 #include <gpucache/image.h>
 
@@ -92,9 +93,9 @@ GPU_API bool gpu_resize (GpuStream *stream, GpuImage *src, GpuImage *dst, GpuRes
 /**
  * GpuResizer:
  *
- * Keeps the weights of the last geometry, so that they are worked out, and copied to the device, once for many frames.
- * For one thread at a time. It keeps memory of the device's cache live until it is freed or another device's frame
- * comes.
+ * Keeps the weights of the last geometry, or of the last batch's geometries, so that they are worked out, and copied to
+ * the device, once for many frames. For one thread at a time. It keeps memory of the device's cache live until it is
+ * freed or another device's frame comes.
  */
 typedef struct GpuResizer GpuResizer;
 
@@ -114,7 +115,20 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (GpuResizer, gpu_resizer_free)
 GPU_API bool gpu_resizer_run (GpuResizer *resizer, GpuStream *stream, GpuImage *src, GpuImage *dst,
                               const GpuResize *params, GError **error);
 
-/** The same for a single frame. */
+/**
+ * gpu_resizer_run_batch:
+ * @params: one for all images, or one for each
+ * @n: how many those are: 1, or the batch's size
+ *
+ * gpu_resizer_run() from each image of @src, of whatever size, to that of @dst, in as many launches as one image takes;
+ * one more where some images are of another sort. The weights of as many geometries are kept as there are images.
+ *
+ * Returns: false if @error is set
+ */
+GPU_API bool gpu_resizer_run_batch (GpuResizer *resizer, GpuStream *stream, GpuBatch *src, GpuBatch *dst,
+                                    const GpuResize *params, unsigned n, GError **error);
+
+/** gpu_resizer_run() for a single frame. */
 GPU_API bool gpu_resize_full (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuResize *params, GError **error);
 
 G_END_DECLS

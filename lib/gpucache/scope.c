@@ -2,6 +2,7 @@
  *
  * Scopes: where entries are filed while nobody uses them (rules 3 to 5, 14, 15). Nothing here calls the driver.
  */
+#include "batch-priv.h"
 #include "scope-priv.h"
 
 #include <time.h>
@@ -95,6 +96,8 @@ gpu_scope_unref (GpuScope *scope)
 static void
 let_go (GpuScope *scope, GpuAllocation *allocation)
 {
+  if (allocation->batch)
+    gpu_batch_dissolve (scope, allocation->batch);
   if (gpu_scope_unbind (scope, allocation))
     gpu_scope_unref (scope);
   allocation->scope = NULL;
@@ -267,6 +270,8 @@ is_retained (const GpuScope *scope, const GpuAllocation *allocation)
 static GpuAllocation *
 take (GpuScope *scope, GpuAllocation *allocation, GpuHit hit)
 {
+  if (allocation->batch)
+    gpu_batch_dissolve (scope, allocation->batch);
   unfile (scope, allocation);
   allocation->hit = hit;
   allocation->state = GPU_ENTRY_LIVE;
@@ -318,6 +323,18 @@ find_ordered_elsewhere (GpuScope *scope, GpuShelf *shelf, GpuStream *stream)
   return found;
 }
 
+static GpuHit
+hit_of (const GpuAllocation *entry)
+{
+  return entry->state == GPU_ENTRY_IDLE || gpu_history_observed (&entry->history) ? GPU_HIT_EXACT : GPU_HIT_PENDING;
+}
+
+void
+gpu_scope_take_member (GpuScope *scope, GpuAllocation *allocation)
+{
+  gpu_scope_count_hit (scope, take (scope, allocation, hit_of (allocation)));
+}
+
 GpuAllocation *
 gpu_scope_take_ordered (GpuScope *scope, const GpuRequest *request)
 {
@@ -334,8 +351,7 @@ gpu_scope_take_ordered (GpuScope *scope, const GpuRequest *request)
   if (!found)
     return NULL;
 
-  bool complete = found->state == GPU_ENTRY_IDLE || gpu_history_observed (&found->history);
-  return take (scope, found, complete ? GPU_HIT_EXACT : GPU_HIT_PENDING);
+  return take (scope, found, hit_of (found));
 }
 
 GpuAllocation *
@@ -497,6 +513,8 @@ gpu_scope_put (GpuScope *scope, GpuAllocation *allocation, GpuAllocation **doome
   count (scope, allocation, GPU_ENTRY_LIVE, -1);
   scope->n_out--;
   allocation->stamp = next_stamp (scope);
+  if (allocation->batch)
+    gpu_batch_member_is_back (scope, allocation->batch);
   file (scope, allocation, doomed);
 }
 
@@ -686,6 +704,7 @@ gpu_scope_end (GpuScope *scope)
   gpu_scope_retire (scope, UINT_MAX, &doomed);
   scope->ended = true;
   scope->shared_generation = shared->generation;
+  gpu_scope_dissolve_batches (scope);
 
   g_autoptr (GPtrArray) entries = list_entries (scope);
   for (unsigned i = 0; i < entries->len; i++)

@@ -166,27 +166,6 @@ gpu_images_cross (GpuStream *stream, GpuImage *src, GpuImage *dst, GpuSubmitFunc
   return ok;
 }
 
-typedef struct {
-  const GpuKernel *kernel;
-  const void *args;
-  GpuExtent extent;
-} Launch;
-
-static bool
-launch (GpuDevice *device, void *native, void *data, GError **error)
-{
-  const Launch *call = data;
-  return gpu_device_launch (device, call->kernel, call->args, call->extent, native, error);
-}
-
-bool
-gpu_images_launch (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuKernel *kernel, const void *args,
-                   GpuExtent extent, GError **error)
-{
-  Launch call = {kernel, args, extent};
-  return gpu_images_submit (stream, &src, 1, &dst, 1, launch, &call, error);
-}
-
 /* An access that has not been observed complete and that the host has to wait for; held. */
 static bool
 find_pending (GpuAllocation *allocation, GpuAccessFlags flags, GpuPoint *pending)

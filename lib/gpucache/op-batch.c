@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * An operation over a batch: what it would launch for each image is collected, and images that want the same kernel
+ * share one launch, which finds each image's arguments in the destination's table. So what an image becomes is what the
+ * operation on it alone makes of it.
+ *
+ * Where an operation takes several launches one after the other, the first ones of all images are one launch, then the
+ * second ones.
+ */
+#include "op-batch-priv.h"
+
+#include "batch-priv.h"
+
+/* Where a kernel's arguments begin in the table. */
+#define TABLE_ALIGNMENT 256
+
+/* What one image wants. */
+typedef struct {
+  const GpuKernel *kernel;
+  unsigned turn; /* how many launches of the same image come before */
+  GpuExtent extent;
+  size_t args; /* where they are in GpuOpPlan.args */
+} Wish;
+
+/* What is launched. */
+typedef struct {
+  const GpuKernel *kernel;
+  unsigned turn;
+  GpuExtent extent;
+  uint32_t n;
+  size_t table; /* where it begins */
+} Group;
+
+struct GpuOpPlan {
+  GArray *wishes; /* of Wish */
+  GByteArray *args;
+  GPtrArray *reads, *writes; /* of GpuImage, held: what is not in the batches */
+  GPtrArray *copies;         /* of GpuImage, in pairs */
+  unsigned turn;             /* of the image at hand */
+};
+
+static GpuOpPlan *
+plan_new (void)
+{
+  GpuOpPlan *plan = g_new0 (GpuOpPlan, 1);
+
+  plan->wishes = g_array_new (false, false, sizeof (Wish));
+  plan->args = g_byte_array_new ();
+  plan->reads = g_ptr_array_new_with_free_func ((GDestroyNotify)gpu_image_unref);
+  plan->writes = g_ptr_array_new_with_free_func ((GDestroyNotify)gpu_image_unref);
+  plan->copies = g_ptr_array_new ();
+  return plan;
+}
+
+static void
+plan_free (GpuOpPlan *plan)
+{
+  g_array_unref (plan->wishes);
+  g_byte_array_unref (plan->args);
+  g_ptr_array_unref (plan->reads);
+  g_ptr_array_unref (plan->writes);
+  g_ptr_array_unref (plan->copies);
+  g_free (plan);
+}
+
+typedef struct {
+  const GpuKernel *kernel;
+  const void *args;
+  GpuExtent extent;
+} Launch;
+
+static bool
+launch (GpuDevice *device, void *native, void *data, GError **error)
+{
+  const Launch *call = data;
+
+  return gpu_device_launch (device, call->kernel, call->args, call->extent, native, error);
+}
+
+bool
+gpu_op_launch_between (const GpuOp *op, GpuImage *src, GpuImage *also, GpuImage *dst, const GpuKernel *kernel,
+                       const void *args, GpuExtent extent, GError **error)
+{
+  if (!op->plan) {
+    GpuImage *const reads[] = {src, also};
+    Launch call = {kernel, args, extent};
+
+    return gpu_images_submit (op->stream, reads, also ? 2 : 1, &dst, 1, launch, &call, error);
+  }
+
+  GpuOpPlan *plan = op->plan;
+  const Wish wish = {kernel, plan->turn++, extent, plan->args->len};
+  g_array_append_val (plan->wishes, wish);
+  g_byte_array_append (plan->args, args, (guint)kernel->args_size);
+  if (also) {
+    g_ptr_array_add (plan->reads, gpu_image_ref (also));
+    g_ptr_array_add (plan->writes, gpu_image_ref (dst));
+  }
+  return true;
+}
+
+bool
+gpu_op_launch (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuKernel *kernel, const void *args,
+               GpuExtent extent, GError **error)
+{
+  return gpu_op_launch_between (op, src, NULL, dst, kernel, args, extent, error);
+}
+
+bool
+gpu_op_copy (const GpuOp *op, GpuImage *src, GpuImage *dst, GError **error)
+{
+  if (!op->plan)
+    return gpu_image_copy (op->stream, src, dst, error);
+  g_ptr_array_add (op->plan->copies, src);
+  g_ptr_array_add (op->plan->copies, dst);
+  return true;
+}
+
+/* Puts together what may be one launch. Returns: (transfer full): the groups in the order in which they are to run; the
+ * table is what they find at @table. */
+static GArray *
+make_groups (const GpuOpPlan *plan, GByteArray *table)
+{
+  const Wish *wishes = (const Wish *)(void *)plan->wishes->data;
+  const unsigned n = plan->wishes->len;
+  GArray *groups = g_array_new (false, true, sizeof (Group));
+  unsigned turns = 0;
+
+  for (unsigned i = 0; i < n; i++)
+    turns = MAX (turns, wishes[i].turn + 1);
+  for (unsigned turn = 0; turn < turns; turn++) {
+    const unsigned first = groups->len;
+
+    for (unsigned i = 0; i < n; i++) {
+      bool known = wishes[i].turn != turn;
+      for (unsigned g = first; g < groups->len && !known; g++)
+        known = g_array_index (groups, Group, g).kernel == wishes[i].kernel;
+      if (known)
+        continue;
+
+      g_byte_array_set_size (table, (table->len + TABLE_ALIGNMENT - 1) / TABLE_ALIGNMENT * TABLE_ALIGNMENT);
+      Group group = {.kernel = wishes[i].kernel, .turn = turn, .extent = {0, 0, 1}, .table = table->len};
+      for (unsigned k = i; k < n; k++) {
+        if (wishes[k].kernel != group.kernel || wishes[k].turn != turn)
+          continue;
+        g_byte_array_append (table, plan->args->data + wishes[k].args, (guint)group.kernel->args_size);
+        group.extent.x = MAX (group.extent.x, wishes[k].extent.x);
+        group.extent.y = MAX (group.extent.y, wishes[k].extent.y);
+        group.n++;
+      }
+      g_array_append_val (groups, group);
+    }
+  }
+  return groups;
+}
+
+typedef struct {
+  const GArray *groups;
+  const uint8_t *table;
+} Launches;
+
+static bool
+launch_groups (GpuDevice *device, void *native, void *data, GError **error)
+{
+  const Launches *launches = data;
+
+  for (unsigned i = 0; i < launches->groups->len; i++) {
+    const Group *group = &g_array_index (launches->groups, Group, i);
+
+    if (!gpu_device_launch_table (device, group->kernel, launches->table + group->table, group->n, group->extent,
+                                  native, error))
+      return false;
+  }
+  return true;
+}
+
+/* The images of @batch that have histories. */
+static void
+list_images (GPtrArray *list, GpuBatch *batch)
+{
+  if (batch->whole)
+    g_ptr_array_add (list, gpu_image_ref (batch->whole));
+  else
+    for (unsigned i = 0; i < batch->n; i++)
+      g_ptr_array_add (list, gpu_image_ref (batch->images[i]));
+}
+
+static bool
+submit_plan (GpuOpPlan *plan, GpuStream *stream, GpuBatch *src, GpuBatch *dst, GError **error)
+{
+  for (unsigned i = 0; i < plan->copies->len; i += 2)
+    if (!gpu_image_copy (stream, plan->copies->pdata[i], plan->copies->pdata[i + 1], error))
+      return false;
+  if (!plan->wishes->len)
+    return true;
+
+  g_autoptr (GByteArray) table = g_byte_array_new ();
+  g_autoptr (GArray) groups = make_groups (plan, table);
+  if (!gpu_batch_write_table (dst, stream, table->data, table->len, error))
+    return false;
+
+  list_images (plan->reads, src);
+  g_ptr_array_add (plan->reads, gpu_image_ref (dst->table));
+  list_images (plan->writes, dst);
+  Launches launches = {groups, gpu_image_data (dst->table)};
+  return gpu_images_submit (stream, (GpuImage *const *)plan->reads->pdata, plan->reads->len,
+                            (GpuImage *const *)plan->writes->pdata, plan->writes->len, launch_groups, &launches, error);
+}
+
+/* Whether the images may be worked on at once: none is written that is another one's source or destination. */
+static bool
+check_independent (const char *name, GpuBatch *src, GpuBatch *dst, GError **error)
+{
+  if (src == dst && dst->is_acquired)
+    return true;
+  for (unsigned i = 0; i < dst->n; i++)
+    for (unsigned j = 0; j < dst->n; j++) {
+      const bool reads = i != j && dst->images[i]->allocation == src->images[j]->allocation;
+      const bool writes = j < i && !dst->is_acquired && dst->images[i]->allocation == dst->images[j]->allocation;
+
+      if ((reads && !gpu_op_check_apart (name, src->images[j], dst->images[i], error)) ||
+          (writes && !gpu_op_check_apart (name, dst->images[j], dst->images[i], error))) {
+        g_prefix_error (error, "Image %u of the destination and image %u of the %s of a batch: ", i, j,
+                        reads ? "source" : "destination");
+        return false;
+      }
+    }
+  return true;
+}
+
+static bool
+check_batches (const char *name, GpuStream *stream, GpuBatch *src, GpuBatch *dst, unsigned n_params, GError **error)
+{
+  if (src->n != dst->n) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "%s of a batch of %u images cannot go to one of %u: use batches of the same number of images", name,
+                 src->n, dst->n);
+    return false;
+  }
+  if (n_params != 1 && n_params != src->n) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "%s of a batch of %u images needs parameters for all or for each, not %u times", name, src->n,
+                 n_params);
+    return false;
+  }
+  return gpu_op_check_devices (name, stream, src->images[0], dst->images[0], error) &&
+         check_independent (name, src, dst, error);
+}
+
+bool
+gpu_op_run_batch (const char *name, GpuStream *stream, GpuBatch *src, GpuBatch *dst, GpuOpFunc func, const void *params,
+                  size_t params_size, unsigned n_params, void *data, GError **error)
+{
+  if (!check_batches (name, stream, src, dst, n_params, error))
+    return false;
+
+  GpuOpPlan *plan = plan_new ();
+  const GpuOp op = {stream, plan};
+  bool ok = true;
+  for (unsigned i = 0; i < src->n && ok; i++) {
+    const uint8_t *its = params ? (const uint8_t *)params + (n_params == 1 ? 0 : i) * params_size : NULL;
+
+    plan->turn = 0;
+    ok = func (&op, src->images[i], dst->images[i], its, data, error);
+    if (!ok)
+      g_prefix_error (error, "Image %u of a batch: ", i);
+  }
+  ok = ok && submit_plan (plan, stream, src, dst, error);
+  plan_free (plan);
+  return ok;
+}

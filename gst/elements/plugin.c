@@ -16,6 +16,8 @@ plugin_init (GstPlugin *plugin)
   result |= GST_ELEMENT_REGISTER (gpuresize, plugin);
   result |= GST_ELEMENT_REGISTER (gpunormalize, plugin);
   result |= GST_ELEMENT_REGISTER (gpureformat, plugin);
+  result |= GST_ELEMENT_REGISTER (gpubatch, plugin);
+  result |= GST_ELEMENT_REGISTER (gpuunbatch, plugin);
   return result;
 }
 

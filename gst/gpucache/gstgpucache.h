@@ -7,6 +7,7 @@
 #include <gpucache/gpucache.h>
 
 #include <gpucache/gstgpuallocator.h>
+#include <gpucache/gstgpubatchmeta.h>
 #include <gpucache/gstgpubufferpool.h>
 #include <gpucache/gstgpucontext.h>
 #include <gpucache/gstgpuframeinfo.h>

@@ -5,6 +5,8 @@
  */
 #include "gstgpubasetransform-priv.h"
 
+#include "gstgpubatchflow.h"
+
 #include <gst/video/gstvideopool.h>
 
 #define GST_CAT_DEFAULT gst_gpu_base_transform_debug
@@ -124,7 +126,12 @@ gst_gpu_base_transform_decide_allocation (GstBaseTransform *trans, GstQuery *que
   if (!gst_gpu_base_transform_ensure_device (self))
     return FALSE;
   gst_query_parse_allocation (query, &caps, NULL);
-  if (!caps || !gst_gpu_frame_info_from_caps (&info, caps, NULL))
+  if (!caps)
+    return FALSE;
+  /* Each batch takes its images from the cache: there is no pool of them. */
+  if (gst_gpu_caps_are_batch (caps))
+    return TRUE;
+  if (!gst_gpu_frame_info_from_caps (&info, caps, NULL))
     return FALSE;
   is_tensor = gst_gpu_frame_info_is_tensor (&info);
   video_meta = !is_tensor && (is_gpu || gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL));
@@ -187,7 +194,11 @@ gst_gpu_base_transform_propose_allocation (GstBaseTransform *trans, GstQuery *de
     return TRUE; /* passthrough: downstream has answered */
 
   gst_query_parse_allocation (query, &caps, &need_pool);
-  if (!caps || !gst_gpu_frame_info_from_caps (&info, caps, NULL))
+  if (!caps)
+    return FALSE;
+  if (gst_gpu_caps_are_batch (caps))
+    return TRUE;
+  if (!gst_gpu_frame_info_from_caps (&info, caps, NULL))
     return FALSE;
   is_tensor = gst_gpu_frame_info_is_tensor (&info);
   size = (guint)info.spec.size;

@@ -30,6 +30,11 @@ typedef struct {
   GpuStream *stream; /* of the frame at hand */
   GpuThrottle *throttle;
 
+  /* Of batches. */
+  GstCaps *batch_caps;     /* of those that go out; NULL where single frames do */
+  GPtrArray *mappings;     /* what frames become; see gstgpubatchflow.c */
+  GstAllocator *allocator; /* made when first needed */
+
   gint negotiating;
 } GstGpuBaseTransformPrivate;
 

@@ -5,6 +5,7 @@
  */
 #include "gstgpubasetransform-priv.h"
 
+#include "gstgpubatchflow.h"
 #include "gstgpurefusal.h"
 
 GST_DEBUG_CATEGORY (gst_gpu_base_transform_debug);
@@ -79,6 +80,9 @@ gst_gpu_base_transform_stop (GstBaseTransform *trans)
   gst_gpu_base_transform_forget_error (GST_GPU_BASE_TRANSFORM (trans));
   gst_clear_caps (&priv->caps);
   gst_gpu_refusal_forget (trans);
+  gst_clear_caps (&priv->batch_caps);
+  g_clear_pointer (&priv->mappings, g_ptr_array_unref);
+  gst_clear_object (&priv->allocator);
   g_clear_pointer (&priv->throttle, gpu_throttle_free);
   g_clear_pointer (&priv->stream, gpu_stream_unref);
   g_clear_pointer (&priv->own, gpu_stream_unref);
@@ -292,6 +296,7 @@ gst_gpu_base_transform_class_init (GstGpuBaseTransformClass *klass)
   trans_class->stop = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_stop);
   trans_class->query = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_query);
   trans_class->get_unit_size = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_get_unit_size);
+  trans_class->transform_caps = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_transform_caps);
   trans_class->fixate_caps = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_fixate_caps);
   trans_class->set_caps = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_set_caps);
   trans_class->accept_caps = GST_DEBUG_FUNCPTR (gst_gpu_refusal_accept_caps);

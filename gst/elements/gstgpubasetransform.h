@@ -57,6 +57,13 @@ G_DECLARE_DERIVABLE_TYPE (GstGpuBaseTransform, gst_gpu_base_transform, GST, GPU_
  *   Returns whether caps, passthrough or memory must be negotiated again. Caps are then transformed with
  *   gst_gpu_base_transform_is_negotiating() true, so that a change of properties meanwhile waits for its turn.
  * @set_info: caps are decided: @in and @out. May set passthrough. FALSE with @error set refuses them.
+ * @set_batch: the same for batches, whose frames may be of any sort; @out: their caps. May set passthrough.
+ * @transform_frame_caps: GstBaseTransform's transform_caps, for caps of single frames; NULL if they stay what they are.
+ *   Fields that caps of frames must have may be lacking: those of a batch
+ * @fixate_frame_caps: GstBaseTransform's fixate_caps, likewise; NULL for the base class' own
+ * @process_batch: submits the operation from each image of @src to that of @dst, in one launch, with no host wait;
+ *   @in and @out: what each is. FALSE if @error is set. Elements that have it have GST_GPU_BATCH_CAPS in their
+ *   templates.
  * @forwards: whether @buffer goes downstream as it is although the element is not in passthrough
  * @process: submits the operation from @src to @dst on @stream, with no host wait. FALSE if @error is set.
  * @process_buffer: does the same from buffer to buffer; by default it calls @process on their images
@@ -75,6 +82,11 @@ struct _GstGpuBaseTransformClass {
   gboolean (*update) (GstGpuBaseTransform *self);
   gboolean (*set_info) (GstGpuBaseTransform *self, const GstGpuFrameInfo *in, const GstGpuFrameInfo *out,
                         GError **error);
+  gboolean (*set_batch) (GstGpuBaseTransform *self, const GstCaps *out, GError **error);
+  GstCaps *(*transform_frame_caps) (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps, GstCaps *filter);
+  GstCaps *(*fixate_frame_caps) (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps, GstCaps *others);
+  gboolean (*process_batch) (GstGpuBaseTransform *self, GpuStream *stream, GpuBatch *src, GpuBatch *dst,
+                             const GstGpuFrameInfo *in, const GstGpuFrameInfo *out, GError **error);
   gboolean (*forwards) (GstGpuBaseTransform *self, GstBuffer *buffer);
   gboolean (*process) (GstGpuBaseTransform *self, GpuStream *stream, GpuImage *src, GpuImage *dst, GError **error);
   gboolean (*process_buffer) (GstGpuBaseTransform *self, GpuStream *stream, GstBuffer *in, GstBuffer *out,
@@ -104,6 +116,10 @@ gboolean gst_gpu_caps_are_gpu (GstCaps *caps);
 
 /** Returns: (transfer full): a copy of @caps, all of it with @feature as its only one. */
 GstCaps *gst_gpu_caps_with_feature (GstCaps *caps, const gchar *feature);
+
+/** Fixates @others (transfer full), the caps of a frame, and keeps colours what they are. */
+GstCaps *gst_gpu_base_transform_fixate_frame_caps (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps,
+                                                   GstCaps *others);
 
 /** Takes @caps over; returns what @filter leaves of them, in its order. (nullable) @filter. */
 GstCaps *gst_gpu_caps_filter (GstCaps *caps, GstCaps *filter);

@@ -256,6 +256,10 @@ check_frame (GstGpuBatch *self, GstGpuBatchPad *pad, GstBuffer *buffer, GpuDevic
   GstMemory *memory = gst_gpu_frame_memory (buffer);
   GpuDevice *its;
 
+  if (!pad->caps) {
+    GST_ELEMENT_ERROR (self, STREAM, FORMAT, ("A frame came on %s before caps did.", GST_PAD_NAME (pad)), (NULL));
+    return FALSE;
+  }
   if (!memory) {
     GST_ELEMENT_ERROR (self, STREAM, WRONG_TYPE,
                        ("A frame came in system memory on %s although its caps say " GST_CAPS_FEATURE_MEMORY_GPU_CACHE
@@ -278,17 +282,21 @@ check_frame (GstGpuBatch *self, GstGpuBatchPad *pad, GstBuffer *buffer, GpuDevic
   return TRUE;
 }
 
+/* What the base class makes of a gap event. */
+static gboolean
+is_gap (GstBuffer *buffer)
+{
+  return GST_BUFFER_FLAG_IS_SET (buffer, GST_BUFFER_FLAG_GAP) && gst_buffer_n_memory (buffer) == 0;
+}
+
 /* Takes over @buffer, which is NULL at the end of the pad. */
 static void
 fill_item (Item *item, GstGpuBatchPad *pad, GstBuffer *buffer)
 {
   GstGpuBatchFrame *frame = &item->frame;
-  const gboolean is_gap =
-      buffer && GST_BUFFER_FLAG_IS_SET (buffer, GST_BUFFER_FLAG_GAP) && gst_buffer_n_memory (buffer) == 0;
   const GstGpuBatchFrame fresh = {
       .pad = pad->number,
       .stream_id = g_strdup (pad->stream_id),
-      .caps = pad->caps ? gst_caps_ref (pad->caps) : NULL,
       .segment = GST_AGGREGATOR_PAD (pad)->segment,
       .tags = pad->tags ? gst_tag_list_ref (pad->tags) : NULL,
       .pts = buffer ? GST_BUFFER_PTS (buffer) : GST_CLOCK_TIME_NONE,
@@ -300,11 +308,13 @@ fill_item (Item *item, GstGpuBatchPad *pad, GstBuffer *buffer)
   *frame = fresh;
   item->time = buffer ? running_time (pad, buffer) : GST_CLOCK_TIME_NONE;
   pad->ended = frame->eos;
-  if (is_gap) {
+  if (buffer && is_gap (buffer)) {
     gst_buffer_unref (buffer);
     return;
   }
   frame->buffer = buffer;
+  if (buffer)
+    frame->caps = gst_caps_ref (pad->caps);
   if (buffer && !gst_gpu_frame_info_is_tensor (&pad->info))
     gst_gpu_frame_rectangle (buffer, &pad->info, &frame->crop);
 }
@@ -361,11 +371,11 @@ collect (GstGpuBatch *self, GPtrArray *pads, GArray *items)
 
     if (!buffer && (pad->ended || !gst_aggregator_pad_is_eos (GST_AGGREGATOR_PAD (pad))))
       continue;
-    fill_item (&item, pad, buffer);
-    if (item.frame.buffer && !check_frame (self, pad, buffer, &device)) {
-      clear_item (&item);
+    if (buffer && !is_gap (buffer) && !check_frame (self, pad, buffer, &device)) {
+      gst_buffer_unref (buffer);
       return FALSE;
     }
+    fill_item (&item, pad, buffer);
     g_array_append_val (items, item);
   }
   return TRUE;
@@ -484,8 +494,12 @@ gst_gpu_batch_update_src_caps (GstAggregator *aggregator, GstCaps *caps, GstCaps
 {
   g_autoptr (GstCaps) own = gst_static_pad_template_get_caps (&src_template);
 
-  if (!gst_caps_can_intersect (own, caps))
+  /* Who insists on a size or format has to put an element in between that sees to it. */
+  if (!gst_caps_is_subset (own, caps)) {
+    GST_ERROR_OBJECT (aggregator, "frames of any size and format are not what %" GST_PTR_FORMAT " asks for",
+                      (gpointer)caps);
     return GST_FLOW_NOT_NEGOTIATED;
+  }
   *result = g_steal_pointer (&own);
   return GST_FLOW_OK;
 }

@@ -4,6 +4,7 @@
  */
 #include "gstgpubasetransform-priv.h"
 
+#include "gstgpubatchflow.h"
 #include "gstgpurefusal.h"
 
 #define GST_CAT_DEFAULT gst_gpu_base_transform_debug
@@ -72,6 +73,19 @@ keep_colorimetry (GstCaps *in, GstCaps *out)
 GstCaps *
 gst_gpu_base_transform_fixate_caps (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps, GstCaps *others)
 {
+  GstGpuBaseTransformClass *klass = GST_GPU_BASE_TRANSFORM_GET_CLASS (trans);
+
+  if (gst_gpu_caps_are_batch (caps))
+    return gst_gpu_batch_fixate_caps (trans, direction, caps, others);
+  if (klass->fixate_frame_caps)
+    return klass->fixate_frame_caps (trans, direction, caps, others);
+  return gst_gpu_base_transform_fixate_frame_caps (trans, direction, caps, others);
+}
+
+GstCaps *
+gst_gpu_base_transform_fixate_frame_caps (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps,
+                                          GstCaps *others)
+{
   others = gst_caps_make_writable (gst_caps_fixate (others));
   if (direction == GST_PAD_SINK && gst_caps_get_size (others) > 0)
     keep_colorimetry (caps, others);
@@ -135,6 +149,11 @@ gst_gpu_base_transform_get_unit_size (GstBaseTransform *trans, GstCaps *caps, gs
 {
   GstGpuFrameInfo info;
 
+  /* A batch has no memory of its own. */
+  if (gst_gpu_caps_are_batch (caps)) {
+    *size = 1;
+    return TRUE;
+  }
   if (!gst_gpu_frame_info_from_caps (&info, caps, NULL))
     return FALSE;
   *size = info.spec.size;
@@ -150,6 +169,15 @@ gst_gpu_base_transform_set_caps (GstBaseTransform *trans, GstCaps *in, GstCaps *
   g_autoptr (GError) error = NULL;
   GstGpuFrameInfo in_info, out_info;
 
+  if (gst_gpu_caps_are_batch (in)) {
+    if (!gst_gpu_base_transform_set_batch_caps (self, out, &error)) {
+      gst_gpu_base_transform_post_error (self, error);
+      return FALSE;
+    }
+    gst_gpu_base_transform_forget_error (self);
+    return TRUE;
+  }
+  gst_clear_caps (&priv->batch_caps);
   if (!gst_gpu_frame_info_from_caps (&in_info, in, &error) || !gst_gpu_frame_info_from_caps (&out_info, out, &error)) {
     gst_gpu_base_transform_post_error (self, error);
     return FALSE;

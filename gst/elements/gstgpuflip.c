@@ -80,10 +80,10 @@ gst_gpu_flip_method_get_type (void)
   return type;
 }
 
-static GstStaticPadTemplate sink_template =
-    GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_CAPS));
-static GstStaticPadTemplate src_template =
-    GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_CAPS));
+static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
+    "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_CAPS "; " GST_GPU_BATCH_CAPS));
+static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE (
+    "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_CAPS "; " GST_GPU_BATCH_CAPS));
 
 /* What properties and tags ask for now. Under the object lock. */
 static GstVideoOrientationMethod
@@ -193,14 +193,29 @@ gst_gpu_flip_transform_caps (GstBaseTransform *trans, GstPadDirection direction,
 }
 
 static gboolean
-gst_gpu_flip_set_info (GstGpuBaseTransform *base, const GstGpuFrameInfo *in, const GstGpuFrameInfo *out, GError **error)
+gst_gpu_flip_set_batch (GstGpuBaseTransform *base, const GstCaps *out, GError **error)
 {
   gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (base),
                                       active_orientation (GST_GPU_FLIP (base)) == GPU_ORIENTATION_IDENTITY);
   return TRUE;
 }
 
+static gboolean
+gst_gpu_flip_set_info (GstGpuBaseTransform *base, const GstGpuFrameInfo *in, const GstGpuFrameInfo *out, GError **error)
+{
+  return gst_gpu_flip_set_batch (base, NULL, error);
+}
+
 /* Frames. */
+
+static gboolean
+gst_gpu_flip_process_batch (GstGpuBaseTransform *base, GpuStream *stream, GpuBatch *src, GpuBatch *dst,
+                            const GstGpuFrameInfo *in, const GstGpuFrameInfo *out, GError **error)
+{
+  const GpuOrientation orientation = active_orientation (GST_GPU_FLIP (base));
+
+  return gpu_flip_batch (stream, src, dst, &orientation, 1, error);
+}
 
 static gboolean
 gst_gpu_flip_process (GstGpuBaseTransform *base, GpuStream *stream, GpuImage *src, GpuImage *dst, GError **error)
@@ -503,10 +518,12 @@ gst_gpu_flip_class_init (GstGpuFlipClass *klass)
 
   trans_class->start = GST_DEBUG_FUNCPTR (gst_gpu_flip_start);
   trans_class->stop = GST_DEBUG_FUNCPTR (gst_gpu_flip_stop);
-  trans_class->transform_caps = GST_DEBUG_FUNCPTR (gst_gpu_flip_transform_caps);
   trans_class->sink_event = GST_DEBUG_FUNCPTR (gst_gpu_flip_sink_event);
   base_class->update = gst_gpu_flip_update;
+  base_class->transform_frame_caps = gst_gpu_flip_transform_caps;
   base_class->set_info = gst_gpu_flip_set_info;
+  base_class->set_batch = gst_gpu_flip_set_batch;
+  base_class->process_batch = gst_gpu_flip_process_batch;
   base_class->process = gst_gpu_flip_process;
   base_class->map_rectangle = gst_gpu_flip_map_rectangle;
   base_class->unmap_point = gst_gpu_flip_unmap_point;

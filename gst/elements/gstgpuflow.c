@@ -5,6 +5,7 @@
  */
 #include "gstgpubasetransform-priv.h"
 
+#include "gstgpubatchflow.h"
 #include "gstgpuframe.h"
 #include "gstgpurefusal.h"
 
@@ -26,7 +27,7 @@ gst_gpu_base_transform_submit_input_buffer (GstBaseTransform *trans, gboolean is
 {
   GstGpuBaseTransform *self = GST_GPU_BASE_TRANSFORM (trans);
   GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
-  GstMemory *memory = gst_gpu_frame_memory (buffer);
+  GstMemory *memory = priv->batch_caps ? gst_gpu_batch_first_memory (buffer) : gst_gpu_frame_memory (buffer);
   GstFlowReturn result;
 
   if (gst_gpu_base_transform_update (self))
@@ -64,17 +65,17 @@ check_device (GstGpuBaseTransform *self, GstMemory *memory)
   return FALSE;
 }
 
-/* Where this frame's work goes: in the stream that it came on, else in the element's own. Copies have one of their own,
- * so that they and the kernels of other frames go on at the same time. */
+/* Where this frame's work goes: in the stream that it came on (nullable), else in the element's own. Copies have one of
+ * their own, so that they and the kernels of other frames go on at the same time. */
 static gboolean
-choose_stream (GstGpuBaseTransform *self, GstMemory *memory, GError **error)
+choose_stream (GstGpuBaseTransform *self, GpuStream *its, GError **error)
 {
   GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
   gboolean inherit = g_atomic_int_get (&priv->stream_mode) == GST_GPU_STREAM_INHERIT;
   GpuStream *stream = NULL;
 
-  if (inherit && memory && !GST_GPU_BASE_TRANSFORM_GET_CLASS (self)->copies)
-    stream = gst_gpu_memory_get_stream (memory);
+  if (inherit && !GST_GPU_BASE_TRANSFORM_GET_CLASS (self)->copies)
+    stream = its;
   if (!stream || gpu_stream_device (stream) != priv->device) {
     if (!priv->own)
       priv->own = gpu_stream_new (priv->device, true, error);
@@ -100,6 +101,23 @@ may_work_in_place (GstGpuBaseTransform *self, GstBuffer *buffer, GstMemory *memo
   return spec->format == out->format && spec->width == out->width && spec->height == out->height;
 }
 
+/* Frames of several streams meet on the element's own. */
+static GstFlowReturn
+prepare_batch (GstGpuBaseTransform *self, GstBuffer *in, GstBuffer **out)
+{
+  GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
+  g_autoptr (GError) error = NULL;
+
+  if (!gst_gpu_base_transform_check_batch (self, in))
+    return GST_FLOW_ERROR;
+  if (choose_stream (self, gst_gpu_batch_stream (in), &error))
+    *out = gst_gpu_base_transform_new_batch (self, priv->stream, in, &error);
+  if (!error)
+    return GST_FLOW_OK;
+  gst_gpu_base_transform_post_error (self, error);
+  return GST_FLOW_ERROR;
+}
+
 GstFlowReturn
 gst_gpu_base_transform_prepare_output_buffer (GstBaseTransform *trans, GstBuffer *in, GstBuffer **out)
 {
@@ -115,11 +133,13 @@ gst_gpu_base_transform_prepare_output_buffer (GstBaseTransform *trans, GstBuffer
 
   if (!gst_gpu_base_transform_ensure_device (self) || !check_device (self, memory))
     return GST_FLOW_ERROR;
+  if (priv->batch_caps)
+    return prepare_batch (self, in, out);
   if (klass->forwards && klass->forwards (self, in)) {
     *out = in;
     return GST_FLOW_OK;
   }
-  if (!choose_stream (self, memory, &error)) {
+  if (!choose_stream (self, memory ? gst_gpu_memory_get_stream (memory) : NULL, &error)) {
     gst_gpu_base_transform_post_error (self, error);
     return GST_FLOW_ERROR;
   }
@@ -139,10 +159,12 @@ gst_gpu_base_transform_process_buffer (GstGpuBaseTransform *self, GpuStream *str
                                        GError **error)
 {
   GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
-  GpuImage *src = gst_gpu_frame_ref_image (in, &priv->in, error);
-  GpuImage *dst = NULL;
+  GpuImage *src, *dst = NULL;
   gboolean result = FALSE;
 
+  if (priv->batch_caps)
+    return gst_gpu_base_transform_process_batch (self, stream, in, out, error);
+  src = gst_gpu_frame_ref_image (in, &priv->in, error);
   if (src)
     dst = in == out ? gpu_image_ref (src) : gst_gpu_frame_ref_image (out, &priv->out, error);
   if (dst)

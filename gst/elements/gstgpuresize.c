@@ -100,10 +100,10 @@ gst_gpu_resize_method_get_type (void)
   return type;
 }
 
-static GstStaticPadTemplate sink_template =
-    GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_CAPS));
-static GstStaticPadTemplate src_template =
-    GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_CAPS));
+static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
+    "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_CAPS "; " GST_GPU_BATCH_CAPS));
+static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE (
+    "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_CAPS "; " GST_GPU_BATCH_CAPS));
 
 static GstCaps *
 gst_gpu_resize_transform_caps (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps, GstCaps *filter)
@@ -116,7 +116,7 @@ gst_gpu_resize_fixate_caps (GstBaseTransform *trans, GstPadDirection direction, 
 {
   others = gst_caps_make_writable (gst_caps_truncate (others));
   gst_gpu_size_fixate (direction, gst_caps_get_structure (caps, 0), gst_caps_get_structure (others, 0));
-  return GST_BASE_TRANSFORM_CLASS (parent_class)->fixate_caps (trans, direction, caps, others);
+  return gst_gpu_base_transform_fixate_frame_caps (trans, direction, caps, others);
 }
 
 /* Where the picture goes. */
@@ -265,6 +265,40 @@ gst_gpu_resize_process_buffer (GstGpuBaseTransform *base, GpuStream *stream, Gst
   return result;
 }
 
+/* Frames stay what they are where no size is asked for. */
+static gboolean
+gst_gpu_resize_set_batch (GstGpuBaseTransform *base, const GstCaps *out, GError **error)
+{
+  const GstStructure *structure = gst_caps_get_structure (out, 0);
+
+  gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (base), !gst_structure_has_field (structure, "width") &&
+                                                                     !gst_structure_has_field (structure, "height"));
+  return TRUE;
+}
+
+static gboolean
+gst_gpu_resize_process_batch (GstGpuBaseTransform *base, GpuStream *stream, GpuBatch *src, GpuBatch *dst,
+                              const GstGpuFrameInfo *in, const GstGpuFrameInfo *out, GError **error)
+{
+  GstGpuResize *self = GST_GPU_RESIZE (base);
+  const guint n = gpu_batch_size (src);
+  g_autofree GpuResize *params = g_new0 (GpuResize, n);
+  GpuResize common = {.clip = true};
+  guint border_color;
+
+  GST_OBJECT_LOCK (self);
+  common.filter = self->filter;
+  common.antialias = self->antialias;
+  border_color = self->border_color;
+  GST_OBJECT_UNLOCK (self);
+  for (guint i = 0; i < n; i++) {
+    params[i] = common;
+    params[i].dst = find_part (&in[i].video, &out[i].video, self->borders);
+    set_border (&params[i], border_color, &out[i].video);
+  }
+  return gpu_resizer_run_batch (self->resizer, stream, src, dst, params, n, error);
+}
+
 static GpuResizeRectangle
 get_part (GstGpuResize *self)
 {
@@ -287,7 +321,9 @@ scale_edge (gint edge, guint to, gint from)
 static void
 gst_gpu_resize_map_rectangle (GstGpuBaseTransform *base, gint width, gint height, GstVideoRectangle *rectangle)
 {
-  const GpuResizeRectangle part = get_part (GST_GPU_RESIZE (base));
+  /* Not the part that is in use for single frames: each of a batch has its own. */
+  const GpuResizeRectangle part = find_part (gst_gpu_base_transform_in_info (base),
+                                             gst_gpu_base_transform_out_info (base), GST_GPU_RESIZE (base)->borders);
   const gint x0 = MIN (scale_edge (rectangle->x, part.width, width), (gint)part.width - 1);
   const gint y0 = MIN (scale_edge (rectangle->y, part.height, height), (gint)part.height - 1);
 
@@ -424,8 +460,10 @@ gst_gpu_resize_class_init (GstGpuResizeClass *klass)
 
   trans_class->start = GST_DEBUG_FUNCPTR (gst_gpu_resize_start);
   trans_class->stop = GST_DEBUG_FUNCPTR (gst_gpu_resize_stop);
-  trans_class->transform_caps = GST_DEBUG_FUNCPTR (gst_gpu_resize_transform_caps);
-  trans_class->fixate_caps = GST_DEBUG_FUNCPTR (gst_gpu_resize_fixate_caps);
+  base_class->transform_frame_caps = gst_gpu_resize_transform_caps;
+  base_class->fixate_frame_caps = gst_gpu_resize_fixate_caps;
+  base_class->set_batch = gst_gpu_resize_set_batch;
+  base_class->process_batch = gst_gpu_resize_process_batch;
   base_class->update = gst_gpu_resize_update;
   base_class->set_info = gst_gpu_resize_set_info;
   base_class->process_buffer = gst_gpu_resize_process_buffer;

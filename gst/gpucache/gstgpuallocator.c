@@ -179,6 +179,22 @@ gst_gpu_allocator_alloc_spec (GstGpuAllocator *allocator, const GpuImageSpec *sp
 }
 
 GstMemory *
+gst_gpu_allocator_take_image (GstGpuAllocator *allocator, GpuImage *image, const GstVideoInfo *info, GpuStream *stream)
+{
+  const GpuImageSpec *spec;
+  GstMemory *memory;
+
+  g_return_val_if_fail (GST_IS_GPU_ALLOCATOR (allocator), NULL);
+  g_return_val_if_fail (image != NULL && gpu_image_device (image) == allocator->device, NULL);
+  g_return_val_if_fail (stream != NULL && gpu_stream_device (stream) == allocator->device, NULL);
+
+  spec = gpu_image_spec (image);
+  memory = gst_gpu_memory_new (allocator, image, stream, info, spec->size, spec->alignment - 1, 0, spec->size);
+  gst_gpu_memory_set_touched (memory);
+  return memory;
+}
+
+GstMemory *
 gst_gpu_allocator_alloc_bytes (GstGpuAllocator *allocator, gsize size, GpuMemoryKind kind, GpuStream *stream,
                                GError **error)
 {

@@ -74,4 +74,18 @@ GPU_API GstMemory *
 gst_gpu_allocator_alloc_video (GstGpuAllocator *allocator, const GstVideoInfo *info, gboolean keep_layout,
                                GpuMemoryKind kind, GpuStream *stream, GError **error);
 
+/**
+ * gst_gpu_allocator_take_image:
+ * @allocator: an allocator of @image's device
+ * @image: (transfer full): an image, such as one of a batch
+ * @info: (nullable): of pictures, how @image is laid out
+ * @stream: (transfer none): the stream that work on it goes on
+ *
+ * Returns: (transfer full): a memory over @image
+ *
+ * Since: 0.1
+ */
+GPU_API GstMemory *
+gst_gpu_allocator_take_image (GstGpuAllocator *allocator, GpuImage *image, const GstVideoInfo *info, GpuStream *stream);
+
 G_END_DECLS

@@ -710,6 +710,150 @@ GST_START_TEST (test_unbatch)
 }
 GST_END_TEST
 
+/* Results. */
+
+/* A checksum of each frame of each stream, in order. */
+static void
+take_frame (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer data)
+{
+  GPtrArray *sums = data;
+  GstMapInfo map;
+
+  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
+  g_ptr_array_add (sums, g_strdup_printf ("%" GST_TIME_FORMAT " %s", GST_TIME_ARGS (GST_BUFFER_PTS (buffer)),
+                                          g_compute_checksum_for_data (G_CHECKSUM_SHA1, map.data, map.size)));
+  gst_buffer_unmap (buffer, &map);
+}
+
+#define STREAMS 4
+
+static void
+run_streams (const gchar *line, GPtrArray *sums[STREAMS])
+{
+  Trip trip = {0};
+  g_autoptr (GError) error = NULL;
+
+  trip.pipeline = gst_parse_launch (line, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < STREAMS; i++) {
+    g_autofree gchar *name = g_strdup_printf ("out%u", i);
+    GstElement *sink = gst_bin_get_by_name (GST_BIN (trip.pipeline), name);
+
+    sums[i] = g_ptr_array_new_with_free_func (g_free);
+    g_object_set (sink, "signal-handoffs", TRUE, NULL);
+    g_signal_connect (sink, "handoff", G_CALLBACK (take_frame), sums[i]);
+    gst_object_unref (sink);
+  }
+  trip_run (&trip);
+  gst_element_set_state (trip.pipeline, GST_STATE_NULL);
+  gst_object_unref (trip.pipeline);
+}
+
+/* Four cameras of different sizes and formats, with one end that is early. */
+static const gchar *const sources[STREAMS] = {
+    "videotestsrc num-buffers=5 pattern=ball ! video/x-raw,format=RGBA,width=320,height=240",
+    "videotestsrc num-buffers=5 pattern=smpte ! video/x-raw,format=NV12,width=101,height=57",
+    "videotestsrc num-buffers=3 pattern=gradient ! video/x-raw,format=RGB,width=64,height=480",
+    "videotestsrc num-buffers=5 pattern=spokes ! video/x-raw,format=GRAY8,width=33,height=21",
+};
+
+/* @one: the elements for a frame; @all: the same for a batch. */
+static void
+compare_chains (const gchar *one, const gchar *all)
+{
+  g_autoptr (GString) alone = g_string_new (NULL), together = g_string_new (NULL);
+  GPtrArray *expected[STREAMS], *sums[STREAMS];
+
+  g_string_append_printf (together, "gpubatch name=batch ! %s ! gpuunbatch name=unbatch ", all);
+  for (guint i = 0; i < STREAMS; i++) {
+    g_string_append_printf (alone, "%s ! gpuupload ! %s ! gpudownload ! fakesink name=out%u ", sources[i], one, i);
+    g_string_append_printf (together,
+                            "%s ! gpuupload ! batch.sink_%u "
+                            "unbatch.src_%u ! queue ! gpudownload ! fakesink name=out%u async=false ",
+                            sources[i], i, i, i);
+  }
+  run_streams (alone->str, expected);
+  run_streams (together->str, sums);
+  for (guint i = 0; i < STREAMS; i++) {
+    fail_unless_equals_int (expected[i]->len, i == 2 ? 3 : 5);
+    fail_unless_equals_int (sums[i]->len, expected[i]->len);
+    for (guint n = 0; n < sums[i]->len; n++)
+      fail_unless_equals_string (sums[i]->pdata[n], expected[i]->pdata[n]);
+    g_ptr_array_unref (sums[i]);
+    g_ptr_array_unref (expected[i]);
+  }
+}
+
+GST_START_TEST (test_same_results)
+{
+  compare_chains ("gpuflip video-direction=90r", "gpuflip video-direction=90r");
+  compare_chains ("gpunormalize scale=\"<0.5>\" shift=20", "gpunormalize scale=\"<0.5>\" shift=20");
+  compare_chains ("gpuresize ! video/x-raw(memory:GPUCache),width=96,height=64,pixel-aspect-ratio=1/1",
+                  "gpuresize ! video/x-gpu-batch(memory:GPUCache),width=96,height=64");
+  compare_chains ("gpuflip video-direction=horiz ! gpuresize method=nearest-neighbour ! "
+                  "video/x-raw(memory:GPUCache),width=50,height=70 ! gpunormalize base=\"<7>\" ! gpuflip "
+                  "video-direction=180",
+                  "gpuflip video-direction=horiz ! gpuresize method=nearest-neighbour ! "
+                  "video/x-gpu-batch(memory:GPUCache),width=50,height=70 ! gpunormalize base=\"<7>\" ! gpuflip "
+                  "video-direction=180");
+  /* Nothing is asked for: frames stay what they are. */
+  compare_chains ("identity", "gpuresize ! gpuflip");
+}
+GST_END_TEST
+
+/* A size that nobody makes is refused, with a sentence. */
+GST_START_TEST (test_refusals)
+{
+  static const gchar *const lines[] = {
+      "videotestsrc num-buffers=3 ! gpuupload ! gpubatch ! video/x-gpu-batch(memory:GPUCache),width=7 ! fakesink",
+      "videotestsrc num-buffers=3 ! gpuupload ! gpubatch ! gpuflip ! "
+      "video/x-gpu-batch(memory:GPUCache),width=7 ! fakesink",
+      "videotestsrc num-buffers=3 ! video/x-raw,format=P010_10LE ! gpuupload ! gpubatch ! gpunormalize "
+      "scale=\"<0.5>\" ! fakesink",
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (lines); i++) {
+    GstElement *pipeline = gst_parse_launch (lines[i], NULL);
+    GstBus *bus = gst_element_get_bus (pipeline);
+    GstMessage *message;
+
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    message = gst_bus_timed_pop_filtered (bus, 60 * GST_SECOND, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
+    gst_element_set_state (pipeline, GST_STATE_NULL);
+    gst_object_unref (pipeline);
+    gst_object_unref (bus);
+    fail_unless (message && GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR, "%s", lines[i]);
+    gst_message_unref (message);
+  }
+}
+GST_END_TEST
+
+/* Once it runs, no memory is asked for any more. */
+GST_START_TEST (test_steady)
+{
+  Trip trip = {0};
+  GpuDevice *device = gpu_device_open (NULL, NULL);
+  const guint64 before = test_stats (device, GPU_ACCOUNT_DEVICE).misses;
+  guint64 misses;
+
+  trip.pipeline = gst_parse_launch ("gpubatch name=batch ! gpuresize frames-in-flight=2 ! "
+                                    "video/x-gpu-batch(memory:GPUCache),width=64,height=64 ! gpunormalize "
+                                    "scale=\"<0.5>\" frames-in-flight=2 ! fakesink "
+                                    "videotestsrc num-buffers=300 ! gpuupload frames-in-flight=2 ! batch. "
+                                    "videotestsrc num-buffers=300 ! video/x-raw,width=99 ! gpuupload "
+                                    "frames-in-flight=2 ! batch. "
+                                    "videotestsrc num-buffers=300 ! video/x-raw,width=77 ! gpuupload "
+                                    "frames-in-flight=2 ! batch. ",
+                                    NULL);
+  trip_run (&trip);
+  gst_element_set_state (trip.pipeline, GST_STATE_NULL);
+  gst_object_unref (trip.pipeline);
+  misses = test_stats (device, GPU_ACCOUNT_DEVICE).misses - before;
+  gpu_device_unref (device);
+  fail_unless (misses < 100, "%" G_GUINT64_FORMAT " allocations", misses);
+}
+GST_END_TEST
+
 static Suite *
 batch_suite (void)
 {
@@ -730,6 +874,9 @@ batch_suite (void)
   tcase_add_test (tcase, test_links);
   tcase_add_test (tcase, test_unbatch);
   tcase_add_test (tcase, test_round_trip);
+  tcase_add_test (tcase, test_same_results);
+  tcase_add_test (tcase, test_refusals);
+  tcase_add_test (tcase, test_steady);
   return suite;
 }
 

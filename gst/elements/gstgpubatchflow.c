@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Batches in a GstGpuBaseTransform; see the header. A frame of a batch becomes what it would become alone: its caps go
+ * through the class' functions for frames, restricted to what the batch's caps ask for.
+ */
+#include "gstgpubatchflow.h"
+
+#include "gstgpubasetransform-priv.h"
+#include "gstgpuframe.h"
+
+#define GST_CAT_DEFAULT gst_gpu_base_transform_debug
+
+/* What a frame with certain caps becomes. */
+typedef struct {
+  GstGpuFrameInfo in, out;
+  GstCaps *in_caps, *out_caps;
+} Mapping;
+
+/* So many caps of frames are remembered from one batch to the next. */
+#define MAX_MAPPINGS 256
+
+/* The fields that caps of batches and of their frames have in common. */
+static const gchar *const fields[] = {"format", "width", "height"};
+
+static void
+mapping_free (gpointer data)
+{
+  Mapping *mapping = data;
+
+  gst_clear_caps (&mapping->in_caps);
+  gst_clear_caps (&mapping->out_caps);
+  g_free (mapping);
+}
+
+gboolean
+gst_gpu_caps_are_batch (const GstCaps *caps)
+{
+  return gst_caps_get_size (caps) > 0 && gst_structure_has_name (gst_caps_get_structure (caps, 0), GST_GPU_BATCH_NAME);
+}
+
+/* Caps. */
+
+/* Copies the fields that are there, and have one value if @fixed. */
+static void
+copy_fields (GstStructure *to, const GstStructure *from, gboolean fixed)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (fields); i++) {
+    const GValue *value = gst_structure_get_value (from, fields[i]);
+
+    if (value && (!fixed || gst_value_is_fixed (value)))
+      gst_structure_set_value (to, fields[i], value);
+  }
+}
+
+/* Returns: (transfer full): @structure's fields as caps of pictures or, of pictures' caps, as those of a batch. */
+static GstCaps *
+with_name (const gchar *name, const GstStructure *structure, gboolean fixed)
+{
+  GstCaps *caps = gst_caps_new_empty_simple (name);
+
+  copy_fields (gst_caps_get_structure (caps, 0), structure, fixed);
+  gst_caps_set_features_simple (caps, gst_caps_features_new (GST_CAPS_FEATURE_MEMORY_GPU_CACHE, NULL));
+  return caps;
+}
+
+static GstCaps *
+transform_frame_caps (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps)
+{
+  GstGpuBaseTransformClass *klass = GST_GPU_BASE_TRANSFORM_GET_CLASS (trans);
+
+  return klass->transform_frame_caps ? klass->transform_frame_caps (trans, direction, caps, NULL) : gst_caps_ref (caps);
+}
+
+/* Towards the sink pad, a field that may have any of a number of values is none of the batch's: each frame has its own.
+ * The other way it is what can be asked for; see gst_gpu_batch_fixate_caps(). */
+static GstCaps *
+transform_batch_caps (GstBaseTransform *trans, GstPadDirection direction, const GstStructure *structure)
+{
+  g_autoptr (GstCaps) frame = with_name ("video/x-raw", structure, FALSE);
+  g_autoptr (GstCaps) frames = transform_frame_caps (trans, direction, frame);
+  GstCaps *result = gst_caps_new_empty ();
+
+  for (guint i = 0; i < gst_caps_get_size (frames); i++) {
+    const GstStructure *its = gst_caps_get_structure (frames, i);
+
+    if (gst_structure_has_name (its, "video/x-raw"))
+      result = gst_caps_merge (result, with_name (GST_GPU_BATCH_NAME, its, direction == GST_PAD_SRC));
+  }
+  return result;
+}
+
+GstCaps *
+gst_gpu_base_transform_transform_caps (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps,
+                                       GstCaps *filter)
+{
+  GstCaps *result = gst_caps_new_empty ();
+
+  for (guint i = 0; i < gst_caps_get_size (caps); i++) {
+    const GstStructure *structure = gst_caps_get_structure (caps, i);
+    g_autoptr (GstCaps) one = NULL;
+
+    if (gst_structure_has_name (structure, GST_GPU_BATCH_NAME)) {
+      result = gst_caps_merge (result, transform_batch_caps (trans, direction, structure));
+      continue;
+    }
+    one = gst_caps_copy_nth (caps, i);
+    result = gst_caps_merge (result, transform_frame_caps (trans, direction, one));
+  }
+  return gst_gpu_caps_filter (result, filter);
+}
+
+GstCaps *
+gst_gpu_batch_fixate_caps (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps, GstCaps *others)
+{
+  g_autoptr (GstCaps) all = transform_batch_caps (trans, direction, gst_caps_get_structure (caps, 0));
+  const GstStructure *full = gst_caps_is_empty (all) ? NULL : gst_caps_get_structure (all, 0);
+  GstStructure *structure;
+
+  if (gst_caps_is_empty (others))
+    return others;
+  others = gst_caps_make_writable (gst_caps_truncate (others));
+  structure = gst_caps_get_structure (others, 0);
+  for (guint i = 0; full && i < G_N_ELEMENTS (fields); i++) {
+    const GValue *value = gst_structure_get_value (structure, fields[i]);
+    const GValue *any = gst_structure_get_value (full, fields[i]);
+
+    if (value && any && !gst_value_is_fixed (value) && gst_value_compare (value, any) == GST_VALUE_EQUAL)
+      gst_structure_remove_field (structure, fields[i]);
+  }
+  return gst_caps_fixate (others);
+}
+
+void
+gst_gpu_base_transform_forget_batch (GstGpuBaseTransform *self)
+{
+  GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
+
+  if (priv->mappings)
+    g_ptr_array_set_size (priv->mappings, 0);
+}
+
+gboolean
+gst_gpu_base_transform_set_batch_caps (GstGpuBaseTransform *self, GstCaps *out, GError **error)
+{
+  GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
+  GstGpuBaseTransformClass *klass = GST_GPU_BASE_TRANSFORM_GET_CLASS (self);
+
+  gst_gpu_base_transform_forget_batch (self);
+  gst_gpu_frame_info_init (&priv->in);
+  gst_gpu_frame_info_init (&priv->out);
+  priv->in_is_gpu = priv->out_is_gpu = TRUE;
+  gst_caps_replace (&priv->batch_caps, out);
+  return !klass->set_batch || klass->set_batch (self, out, error);
+}
+
+/* What the caps of a frame become, by the element and what the batch's caps ask for. */
+static GstCaps *
+decide_frame_caps (GstGpuBaseTransform *self, GstCaps *caps)
+{
+  GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
+  GstGpuBaseTransformClass *klass = GST_GPU_BASE_TRANSFORM_GET_CLASS (self);
+  GstBaseTransform *trans = GST_BASE_TRANSFORM (self);
+  g_autoptr (GstCaps) wanted = with_name ("video/x-raw", gst_caps_get_structure (priv->batch_caps, 0), FALSE);
+  GstCaps *others, *result;
+
+  g_atomic_int_set (&priv->negotiating, TRUE);
+  others = transform_frame_caps (trans, GST_PAD_SINK, caps);
+  g_atomic_int_set (&priv->negotiating, FALSE);
+  result = gst_caps_intersect_full (others, wanted, GST_CAPS_INTERSECT_FIRST);
+  gst_caps_unref (others);
+  if (gst_caps_is_empty (result) || gst_caps_is_fixed (result))
+    return result;
+  return klass->fixate_frame_caps ? klass->fixate_frame_caps (trans, GST_PAD_SINK, caps, result)
+                                  : gst_gpu_base_transform_fixate_frame_caps (trans, GST_PAD_SINK, caps, result);
+}
+
+static Mapping *
+make_mapping (GstGpuBaseTransform *self, const GstGpuBatchFrame *frame, GError **error)
+{
+  g_autoptr (GstCaps) caps = decide_frame_caps (self, frame->caps);
+  Mapping *mapping;
+
+  if (gst_caps_is_empty (caps)) {
+    g_autofree gchar *from = gst_caps_to_string (frame->caps);
+    g_autofree gchar *to = gst_caps_to_string (gst_gpu_base_transform_priv (self)->batch_caps);
+
+    g_set_error (error, GPU_ERROR, GPU_ERROR_UNSUPPORTED,
+                 "A frame of pad %u, %s, cannot become part of %s: put an element in front that converts it.",
+                 frame->pad, from, to);
+    return NULL;
+  }
+  mapping = g_new0 (Mapping, 1);
+  mapping->in_caps = gst_caps_ref (frame->caps);
+  mapping->out_caps = gst_caps_ref (caps);
+  if (gst_gpu_frame_info_from_caps (&mapping->in, frame->caps, error) &&
+      gst_gpu_frame_info_from_caps (&mapping->out, caps, error))
+    return mapping;
+  mapping_free (mapping);
+  return NULL;
+}
+
+/* Caps are mostly the same object from batch to batch. */
+static const Mapping *
+find_mapping (GstGpuBaseTransform *self, const GstGpuBatchFrame *frame, GError **error)
+{
+  GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
+  Mapping *mapping;
+
+  if (!priv->mappings)
+    priv->mappings = g_ptr_array_new_with_free_func (mapping_free);
+  for (guint i = 0; i < priv->mappings->len; i++) {
+    mapping = g_ptr_array_index (priv->mappings, i);
+    if (mapping->in_caps == frame->caps)
+      return mapping;
+  }
+  mapping = make_mapping (self, frame, error);
+  if (!mapping)
+    return NULL;
+  g_ptr_array_add (priv->mappings, mapping);
+  return mapping;
+}
+
+/* Frames. */
+
+static GstMemory *
+frame_memory (const GstGpuBatchFrame *frame)
+{
+  return frame->buffer ? gst_gpu_frame_memory (frame->buffer) : NULL;
+}
+
+GstMemory *
+gst_gpu_batch_first_memory (GstBuffer *buffer)
+{
+  const GstGpuBatchMeta *meta = gst_buffer_get_gpu_batch_meta (buffer);
+  GstMemory *memory = NULL;
+
+  for (guint i = 0; meta && i < meta->n_frames && !memory; i++)
+    memory = frame_memory (&meta->frames[i]);
+  return memory;
+}
+
+GpuStream *
+gst_gpu_batch_stream (GstBuffer *buffer)
+{
+  const GstGpuBatchMeta *meta = gst_buffer_get_gpu_batch_meta (buffer);
+  GpuStream *stream = NULL;
+
+  for (guint i = 0; meta && i < meta->n_frames; i++) {
+    GstMemory *memory = frame_memory (&meta->frames[i]);
+    GpuStream *its = memory ? gst_gpu_memory_get_stream (memory) : stream;
+
+    if (stream && its != stream)
+      return NULL;
+    stream = its;
+  }
+  return stream;
+}
+
+gboolean
+gst_gpu_base_transform_check_batch (GstGpuBaseTransform *self, GstBuffer *buffer)
+{
+  const GstGpuBatchMeta *meta = gst_buffer_get_gpu_batch_meta (buffer);
+  GpuDevice *device = gst_gpu_base_transform_priv (self)->device;
+
+  if (!meta) {
+    GST_ELEMENT_ERROR (self, STREAM, WRONG_TYPE,
+                       ("A buffer came without a GstGpuBatchMeta although its caps say " GST_GPU_BATCH_NAME
+                        ": put gpubatch in front."),
+                       (NULL));
+    return FALSE;
+  }
+  for (guint i = 0; i < meta->n_frames; i++) {
+    GstMemory *memory = frame_memory (&meta->frames[i]);
+    GpuDevice *its = memory ? gpu_image_device (gst_gpu_memory_get_image (memory)) : device;
+
+    if (its == device)
+      continue;
+    GST_ELEMENT_ERROR (self, STREAM, WRONG_TYPE,
+                       ("A frame of device %s, of pad %u, cannot be used on device %s: give all elements the same "
+                        "device.",
+                        gpu_device_name (its), meta->frames[i].pad, gpu_device_name (device)),
+                       (NULL));
+    return FALSE;
+  }
+  return TRUE;
+}
+
+static GstAllocator *
+get_allocator (GstGpuBaseTransform *self)
+{
+  GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
+
+  if (priv->allocator && gst_gpu_allocator_get_device (GST_GPU_ALLOCATOR (priv->allocator)) != priv->device)
+    gst_clear_object (&priv->allocator);
+  if (!priv->allocator)
+    priv->allocator = gst_gpu_allocator_new (priv->device);
+  return priv->allocator;
+}
+
+/* An image of the batch as a frame, with all that belongs to the one that it is made of. */
+static GstBuffer *
+new_frame (GstGpuBaseTransform *self, GpuImage *image, GpuStream *stream, const Mapping *mapping, GstBuffer *in)
+{
+  GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
+  const GpuImageSpec *spec = gpu_image_spec (image);
+  GstVideoInfo info = mapping->out.video;
+  GstBuffer *buffer = gst_buffer_new ();
+
+  for (guint i = 0; i < GST_VIDEO_INFO_N_PLANES (&info); i++) {
+    GST_VIDEO_INFO_PLANE_STRIDE (&info, i) = (gint)spec->stride[i];
+    GST_VIDEO_INFO_PLANE_OFFSET (&info, i) = spec->offset[i];
+  }
+  GST_VIDEO_INFO_SIZE (&info) = spec->size;
+  gst_buffer_append_memory (buffer, gst_gpu_allocator_take_image (GST_GPU_ALLOCATOR (get_allocator (self)),
+                                                                  gpu_image_ref (image), &info, stream));
+  gst_buffer_add_video_meta_full (buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT (&info),
+                                  (guint)GST_VIDEO_INFO_WIDTH (&info), (guint)GST_VIDEO_INFO_HEIGHT (&info),
+                                  GST_VIDEO_INFO_N_PLANES (&info), info.offset, info.stride);
+
+  /* Where regions go depends on the sizes. */
+  priv->in = mapping->in;
+  priv->out = mapping->out;
+  if (!GST_BASE_TRANSFORM_GET_CLASS (self)->copy_metadata (GST_BASE_TRANSFORM (self), in, buffer))
+    GST_WARNING_OBJECT (self, "metas of %" GST_PTR_FORMAT " were not copied", (gpointer)in);
+  return buffer;
+}
+
+static void
+replace_frame (GstGpuBatchFrame *frame, GstBuffer *buffer, const Mapping *mapping)
+{
+  gst_buffer_unref (frame->buffer);
+  frame->buffer = buffer;
+  gst_caps_replace (&frame->caps, mapping->out_caps);
+  frame->crop = (GstVideoRectangle){.w = (gint)mapping->out.spec.width, .h = (gint)mapping->out.spec.height};
+}
+
+GstBuffer *
+gst_gpu_base_transform_new_batch (GstGpuBaseTransform *self, GpuStream *stream, GstBuffer *in, GError **error)
+{
+  GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
+  const GstGpuBatchMeta *from = gst_buffer_get_gpu_batch_meta (in);
+  g_autofree GpuImageSpec *specs = g_new (GpuImageSpec, from->n_frames);
+  g_autofree const Mapping **mappings = g_new (const Mapping *, from->n_frames);
+  GstGpuBatchMeta *to;
+  GstBuffer *out;
+  guint n = 0;
+
+  if (priv->mappings && priv->mappings->len > MAX_MAPPINGS)
+    gst_gpu_base_transform_forget_batch (self);
+  for (guint i = 0; i < from->n_frames; i++) {
+    const GpuImageSpec *spec;
+
+    if (!from->frames[i].buffer)
+      continue;
+    mappings[n] = find_mapping (self, &from->frames[i], error);
+    if (!mappings[n])
+      return NULL;
+    spec = &mappings[n]->out.spec;
+    if (!gpu_image_spec_init (&specs[n++], spec->format, spec->width, spec->height, 0, error))
+      return NULL;
+  }
+
+  out = gst_buffer_new ();
+  gst_buffer_copy_into (out, in, GST_BUFFER_COPY_METADATA, 0, -1);
+  to = gst_buffer_get_gpu_batch_meta (out);
+  g_clear_pointer (&to->batch, gpu_batch_unref);
+  if (n == 0)
+    return out;
+  to->batch =
+      gpu_batch_acquire (gst_gpu_base_transform_device (self), specs, n, GPU_MEMORY_STREAM_ORDERED, stream, error);
+  if (!to->batch) {
+    gst_buffer_unref (out);
+    return NULL;
+  }
+  for (guint i = 0, k = 0; i < to->n_frames; i++) {
+    GstGpuBatchFrame *frame = &to->frames[i];
+
+    if (!frame->buffer)
+      continue;
+    replace_frame (frame, new_frame (self, gpu_batch_image (to->batch, k), stream, mappings[k], frame->buffer),
+                   mappings[k]);
+    k++;
+  }
+  gst_gpu_frame_info_init (&priv->in);
+  gst_gpu_frame_info_init (&priv->out);
+  return out;
+}
+
+static void
+unref_images (GpuImage **images, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    gpu_image_unref (images[i]);
+}
+
+gboolean
+gst_gpu_base_transform_process_batch (GstGpuBaseTransform *self, GpuStream *stream, GstBuffer *in, GstBuffer *out,
+                                      GError **error)
+{
+  const GstGpuBatchMeta *from = gst_buffer_get_gpu_batch_meta (in), *to = gst_buffer_get_gpu_batch_meta (out);
+  const guint n = to->batch ? gpu_batch_size (to->batch) : 0;
+  g_autofree GpuImage **images = g_new (GpuImage *, n);
+  g_autofree GstGpuFrameInfo *in_infos = g_new (GstGpuFrameInfo, n);
+  g_autofree GstGpuFrameInfo *out_infos = g_new (GstGpuFrameInfo, n);
+  g_autoptr (GpuBatch) src = NULL;
+  guint k = 0;
+
+  if (n == 0)
+    return TRUE;
+  for (guint i = 0; i < from->n_frames; i++) {
+    const GstGpuBatchFrame *frame = &from->frames[i];
+    const Mapping *mapping;
+
+    if (!frame->buffer)
+      continue;
+    mapping = find_mapping (self, frame, error);
+    images[k] = mapping ? gst_gpu_frame_ref_image (frame->buffer, &mapping->in, error) : NULL;
+    if (!images[k]) {
+      unref_images (images, k);
+      return FALSE;
+    }
+    in_infos[k] = mapping->in;
+    out_infos[k++] = mapping->out;
+  }
+  src = gpu_batch_new (images, n, error);
+  unref_images (images, n);
+  return src && GST_GPU_BASE_TRANSFORM_GET_CLASS (self)->process_batch (self, stream, src, to->batch, in_infos,
+                                                                        out_infos, error);
+}

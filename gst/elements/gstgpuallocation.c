@@ -129,7 +129,7 @@ gst_gpu_base_transform_decide_allocation (GstBaseTransform *trans, GstQuery *que
   if (!caps)
     return FALSE;
   /* Each batch takes its images from the cache: there is no pool of them. */
-  if (gst_gpu_caps_are_batch (caps))
+  if (gst_gpu_base_transform_priv (self)->batch_caps)
     return TRUE;
   if (!gst_gpu_frame_info_from_caps (&info, caps, NULL))
     return FALSE;

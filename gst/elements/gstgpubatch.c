@@ -80,6 +80,7 @@ struct _GstGpuBatch {
 
   /* Of the streaming thread. */
   GstClockTime last; /* the time of the last batch */
+  guint batch_size;  /* that caps speak of */
 };
 
 #define GST_TYPE_GPU_BATCH (gst_gpu_batch_get_type ())
@@ -421,6 +422,27 @@ is_all_over (GPtrArray *pads)
   return TRUE;
 }
 
+/* How many frames a batch has at most. */
+static guint
+get_batch_size (GstGpuBatch *self)
+{
+  guint size;
+
+  GST_OBJECT_LOCK (self);
+  size = self->max_batch_size ? self->max_batch_size : GST_ELEMENT (self)->numsinkpads;
+  GST_OBJECT_UNLOCK (self);
+  return MAX (size, 1);
+}
+
+static GstCaps *
+make_caps (guint batch_size)
+{
+  GstCaps *caps = gst_caps_make_writable (gst_static_pad_template_get_caps (&src_template));
+
+  gst_caps_set_simple (caps, "batch-size", G_TYPE_INT, (gint)batch_size, NULL);
+  return caps;
+}
+
 static GstFlowReturn
 gst_gpu_batch_aggregate (GstAggregator *aggregator, gboolean timeout)
 {
@@ -437,10 +459,16 @@ gst_gpu_batch_aggregate (GstAggregator *aggregator, gboolean timeout)
   if (!items->len)
     return is_all_over (pads) ? GST_FLOW_EOS : GST_FLOW_OK;
 
+  most = get_batch_size (self);
+  if (most != self->batch_size) {
+    g_autoptr (GstCaps) caps = make_caps (self->batch_size = most);
+
+    gst_aggregator_set_src_caps (aggregator, caps);
+  }
+  /* Ends of streams whose pads are gone come on top. */
   GST_OBJECT_LOCK (self);
   most = self->max_batch_size ? self->max_batch_size : items->len;
   GST_OBJECT_UNLOCK (self);
-
   while (sent < items->len && result == GST_FLOW_OK) {
     const guint n = MIN (most, items->len - sent);
     const guint first = sent;
@@ -488,11 +516,12 @@ gst_gpu_batch_flush (GstAggregator *aggregator)
   return GST_FLOW_OK;
 }
 
-/* What is in a batch changes from one to the next, so its caps say nothing about it. */
+/* What is in a batch changes from one to the next, so its caps say nothing about it but how much. */
 static GstFlowReturn
 gst_gpu_batch_update_src_caps (GstAggregator *aggregator, GstCaps *caps, GstCaps **result)
 {
-  g_autoptr (GstCaps) own = gst_static_pad_template_get_caps (&src_template);
+  GstGpuBatch *self = GST_GPU_BATCH (aggregator);
+  g_autoptr (GstCaps) own = make_caps (self->batch_size = get_batch_size (self));
 
   /* Who insists on a size or format has to put an element in between that sees to it. */
   if (!gst_caps_is_subset (own, caps)) {

@@ -71,6 +71,82 @@ transform_frame_caps (GstBaseTransform *trans, GstPadDirection direction, GstCap
   return klass->transform_frame_caps ? klass->transform_frame_caps (trans, direction, caps, NULL) : gst_caps_ref (caps);
 }
 
+/* The tensors that all frames of a batch may become together: planar first, as most models take them. */
+static void
+append_tensors (GstCaps *caps, const GstStructure *batch)
+{
+  const gchar *name = gst_structure_get_string (batch, "format");
+  const GpuFormatInfo *info = name ? gpu_format_info (gpu_format_from_name (name)) : NULL;
+  const guint channels = info ? info->n_channels : 3;
+  GstStructure *tensor = gst_structure_from_string (GST_GPU_TENSOR_NAME ", " GST_GPU_TENSOR_FIELDS, NULL);
+  GValue list = G_VALUE_INIT, types = G_VALUE_INIT;
+  gint width, height, size;
+
+  g_value_init (&types, GST_TYPE_LIST);
+  for (guint element = GPU_N_ELEMENTS; element > 0; element--) {
+    GValue type = G_VALUE_INIT;
+
+    g_value_init (&type, G_TYPE_STRING);
+    g_value_set_static_string (&type, gpu_element_name ((GpuElement)(element - 1)));
+    gst_value_list_append_and_take_value (&types, &type);
+  }
+  gst_structure_take_value (tensor, "types", &types);
+
+  if (gst_structure_get_int (batch, "width", &width) && gst_structure_get_int (batch, "height", &height) &&
+      gst_structure_get_int (batch, "batch-size", &size)) {
+    g_value_init (&list, GST_TYPE_LIST);
+    for (guint c = channels; c >= 3 || c == channels; c--) {
+      GValue planar = G_VALUE_INIT, packed = G_VALUE_INIT;
+
+      g_value_init (&planar, G_TYPE_STRING);
+      g_value_take_string (&planar, g_strdup_printf ("%d:%d:%u:%d", width, height, c, size));
+      gst_value_list_append_and_take_value (&list, &planar);
+      g_value_init (&packed, G_TYPE_STRING);
+      g_value_take_string (&packed, g_strdup_printf ("%u:%d:%d:%d", c, width, height, size));
+      gst_value_list_append_and_take_value (&list, &packed);
+    }
+    gst_structure_take_value (tensor, "dimensions", &list);
+  }
+  gst_caps_append_structure_full (caps, tensor, gst_caps_features_new (GST_CAPS_FEATURE_MEMORY_GPU_CACHE, NULL));
+}
+
+/* The shape of one part of a dense tensor, and how many there are. FALSE with @error set if there is no such tensor. */
+static gboolean
+parse_tensor (const GstStructure *tensor, GpuImageSpec *spec, guint *n, GError **error)
+{
+  g_autoptr (GstStructure) one = gst_structure_copy (tensor);
+  const gchar *text = gst_structure_get_string (tensor, "dimensions");
+  g_auto (GStrv) parts = g_strsplit (text ? text : "", ":", 5);
+  g_autofree gchar *part = NULL;
+  guint64 count = 0;
+
+  if (g_strv_length (parts) != 4 || !g_ascii_string_to_unsigned (parts[3], 10, 1, GPU_MAX_BATCH, &count, NULL)) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "Caps have dimensions=%s, but a batch becomes a tensor of four, the last of which is the number of "
+                 "frames, as in \"640:640:3:4\".",
+                 text ? text : "(none)");
+    return FALSE;
+  }
+  part = g_strdup_printf ("%s:%s:%s:1", parts[0], parts[1], parts[2]);
+  gst_structure_set (one, "dimensions", G_TYPE_STRING, part, NULL);
+  *n = (guint)count;
+  return gst_gpu_tensor_spec_from_structure (spec, one, error);
+}
+
+/* The batches that a tensor downstream is made of. */
+static GstCaps *
+tensor_sources (const GstStructure *tensor)
+{
+  g_autoptr (GstStructure) none = gst_structure_new_empty (GST_GPU_BATCH_NAME);
+  GstCaps *caps = with_name (GST_GPU_BATCH_NAME, none, TRUE);
+  GpuImageSpec spec;
+  guint n;
+
+  if (parse_tensor (tensor, &spec, &n, NULL))
+    gst_caps_set_simple (caps, "width", G_TYPE_INT, (gint)spec.width, "height", G_TYPE_INT, (gint)spec.height, NULL);
+  return caps;
+}
+
 /* Towards the sink pad, a field that may have any of a number of values is none of the batch's: each frame has its own.
  * The other way it is what can be asked for; see gst_gpu_batch_fixate_caps(). */
 static GstCaps *
@@ -83,9 +159,17 @@ transform_batch_caps (GstBaseTransform *trans, GstPadDirection direction, const 
   for (guint i = 0; i < gst_caps_get_size (frames); i++) {
     const GstStructure *its = gst_caps_get_structure (frames, i);
 
-    if (gst_structure_has_name (its, "video/x-raw"))
-      result = gst_caps_merge (result, with_name (GST_GPU_BATCH_NAME, its, direction == GST_PAD_SRC));
+    GstCaps *batch;
+
+    if (!gst_structure_has_name (its, "video/x-raw"))
+      continue;
+    batch = with_name (GST_GPU_BATCH_NAME, its, direction == GST_PAD_SRC);
+    if (gst_structure_has_field (structure, "batch-size"))
+      gst_caps_set_value (batch, "batch-size", gst_structure_get_value (structure, "batch-size"));
+    result = gst_caps_merge (result, batch);
   }
+  if (direction == GST_PAD_SINK && GST_GPU_BASE_TRANSFORM_GET_CLASS (trans)->batch_to_tensor)
+    append_tensors (result, structure);
   return result;
 }
 
@@ -93,11 +177,17 @@ GstCaps *
 gst_gpu_base_transform_transform_caps (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps,
                                        GstCaps *filter)
 {
+  const gboolean from_tensor = direction == GST_PAD_SRC && GST_GPU_BASE_TRANSFORM_GET_CLASS (trans)->batch_to_tensor;
   GstCaps *result = gst_caps_new_empty ();
 
   for (guint i = 0; i < gst_caps_get_size (caps); i++) {
     const GstStructure *structure = gst_caps_get_structure (caps, i);
     g_autoptr (GstCaps) one = NULL;
+
+    if (from_tensor && gst_structure_has_name (structure, GST_GPU_TENSOR_NAME)) {
+      result = gst_caps_merge (result, tensor_sources (structure));
+      continue;
+    }
 
     if (gst_structure_has_name (structure, GST_GPU_BATCH_NAME)) {
       result = gst_caps_merge (result, transform_batch_caps (trans, direction, structure));
@@ -119,6 +209,8 @@ gst_gpu_batch_fixate_caps (GstBaseTransform *trans, GstPadDirection direction, G
   if (gst_caps_is_empty (others))
     return others;
   others = gst_caps_make_writable (gst_caps_truncate (others));
+  if (!gst_gpu_caps_are_batch (others))
+    return gst_caps_fixate (others);
   structure = gst_caps_get_structure (others, 0);
   for (guint i = 0; full && i < G_N_ELEMENTS (fields); i++) {
     const GValue *value = gst_structure_get_value (structure, fields[i]);
@@ -150,6 +242,10 @@ gst_gpu_base_transform_set_batch_caps (GstGpuBaseTransform *self, GstCaps *out, 
   gst_gpu_frame_info_init (&priv->out);
   priv->in_is_gpu = priv->out_is_gpu = TRUE;
   gst_caps_replace (&priv->batch_caps, out);
+  priv->tensor_size = 0;
+  if (!gst_gpu_caps_are_batch (out) &&
+      !parse_tensor (gst_caps_get_structure (out, 0), &priv->tensor, &priv->tensor_size, error))
+    return FALSE;
   return !klass->set_batch || klass->set_batch (self, out, error);
 }
 
@@ -160,7 +256,9 @@ decide_frame_caps (GstGpuBaseTransform *self, GstCaps *caps)
   GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
   GstGpuBaseTransformClass *klass = GST_GPU_BASE_TRANSFORM_GET_CLASS (self);
   GstBaseTransform *trans = GST_BASE_TRANSFORM (self);
-  g_autoptr (GstCaps) wanted = with_name ("video/x-raw", gst_caps_get_structure (priv->batch_caps, 0), FALSE);
+  g_autoptr (GstStructure) none = gst_structure_new_empty ("video/x-raw");
+  g_autoptr (GstCaps) wanted =
+      with_name ("video/x-raw", priv->tensor_size ? none : gst_caps_get_structure (priv->batch_caps, 0), FALSE);
   GstCaps *others, *result;
 
   g_atomic_int_set (&priv->negotiating, TRUE);
@@ -334,6 +432,66 @@ replace_frame (GstGpuBatchFrame *frame, GstBuffer *buffer, const Mapping *mappin
   frame->crop = (GstVideoRectangle){.w = (gint)mapping->out.spec.width, .h = (gint)mapping->out.spec.height};
 }
 
+/* The output with everything but its images. */
+static GstBuffer *
+copy_batch (GstBuffer *in)
+{
+  GstBuffer *out = gst_buffer_new ();
+
+  gst_buffer_copy_into (out, in, GST_BUFFER_COPY_METADATA, 0, -1);
+  g_clear_pointer (&gst_buffer_get_gpu_batch_meta (out)->batch, gpu_batch_unref);
+  return out;
+}
+
+/* Only those that are parts of the tensor stay, in their order, without buffers. */
+static void
+keep_parts (GstGpuBatchMeta *meta)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < meta->n_frames; i++) {
+    GstGpuBatchFrame frame = meta->frames[i];
+
+    if (!frame.buffer) {
+      gst_gpu_batch_frame_clear (&frame);
+      continue;
+    }
+    gst_clear_buffer (&frame.buffer);
+    gst_clear_caps (&frame.caps);
+    meta->frames[n++] = frame;
+  }
+  meta->n_frames = n;
+}
+
+/* One memory for all frames. */
+static GstBuffer *
+new_tensor (GstGpuBaseTransform *self, GpuStream *stream, GstBuffer *in, guint n, GError **error)
+{
+  GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
+  GpuBatch *batch;
+  GstGpuBatchMeta *meta;
+  GstBuffer *out;
+
+  if (n > priv->tensor_size) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "A batch of %u frames does not fit in a tensor of %u: set gpubatch's max-batch-size.", n,
+                 priv->tensor_size);
+    return NULL;
+  }
+  batch = gpu_batch_acquire_dense (priv->device, &priv->tensor, priv->tensor_size, GPU_MEMORY_STREAM_ORDERED, stream,
+                                   error);
+  if (!batch)
+    return NULL;
+  out = copy_batch (in);
+  meta = gst_buffer_get_gpu_batch_meta (out);
+  meta->batch = batch;
+  keep_parts (meta);
+  gst_buffer_append_memory (out,
+                            gst_gpu_allocator_take_image (GST_GPU_ALLOCATOR (get_allocator (self)),
+                                                          gpu_image_ref (gpu_batch_dense_image (batch)), NULL, stream));
+  return out;
+}
+
 GstBuffer *
 gst_gpu_base_transform_new_batch (GstGpuBaseTransform *self, GpuStream *stream, GstBuffer *in, GError **error)
 {
@@ -359,15 +517,14 @@ gst_gpu_base_transform_new_batch (GstGpuBaseTransform *self, GpuStream *stream, 
     if (!gpu_image_spec_init (&specs[n++], spec->format, spec->width, spec->height, 0, error))
       return NULL;
   }
+  if (priv->tensor_size > 0)
+    return new_tensor (self, stream, in, n, error);
 
-  out = gst_buffer_new ();
-  gst_buffer_copy_into (out, in, GST_BUFFER_COPY_METADATA, 0, -1);
-  to = gst_buffer_get_gpu_batch_meta (out);
-  g_clear_pointer (&to->batch, gpu_batch_unref);
+  out = copy_batch (in);
   if (n == 0)
     return out;
-  to->batch =
-      gpu_batch_acquire (gst_gpu_base_transform_device (self), specs, n, GPU_MEMORY_STREAM_ORDERED, stream, error);
+  to = gst_buffer_get_gpu_batch_meta (out);
+  to->batch = gpu_batch_acquire (priv->device, specs, n, GPU_MEMORY_STREAM_ORDERED, stream, error);
   if (!to->batch) {
     gst_buffer_unref (out);
     return NULL;
@@ -393,20 +550,41 @@ unref_images (GpuImage **images, guint n)
     gpu_image_unref (images[i]);
 }
 
+/* Parts of a tensor that there are no frames for. */
+static gboolean
+clear_parts (GpuStream *stream, GpuBatch *batch, guint first, GError **error)
+{
+  for (guint i = first; i < gpu_batch_size (batch); i++)
+    if (!gpu_image_fill (stream, gpu_batch_image (batch, i), 0, error))
+      return FALSE;
+  return TRUE;
+}
+
+/* The first @n images of a batch; all of them are the batch itself. */
+static GpuBatch *
+ref_first (GpuBatch *batch, guint n, GError **error)
+{
+  g_autofree GpuImage **images = g_new (GpuImage *, n);
+
+  if (n == gpu_batch_size (batch))
+    return gpu_batch_ref (batch);
+  for (guint i = 0; i < n; i++)
+    images[i] = gpu_batch_image (batch, i);
+  return gpu_batch_new (images, n, error);
+}
+
 gboolean
 gst_gpu_base_transform_process_batch (GstGpuBaseTransform *self, GpuStream *stream, GstBuffer *in, GstBuffer *out,
                                       GError **error)
 {
   const GstGpuBatchMeta *from = gst_buffer_get_gpu_batch_meta (in), *to = gst_buffer_get_gpu_batch_meta (out);
-  const guint n = to->batch ? gpu_batch_size (to->batch) : 0;
-  g_autofree GpuImage **images = g_new (GpuImage *, n);
-  g_autofree GstGpuFrameInfo *in_infos = g_new (GstGpuFrameInfo, n);
-  g_autofree GstGpuFrameInfo *out_infos = g_new (GstGpuFrameInfo, n);
+  g_autofree GpuImage **images = g_new (GpuImage *, from->n_frames);
+  g_autofree GstGpuFrameInfo *in_infos = g_new (GstGpuFrameInfo, from->n_frames);
+  g_autofree GstGpuFrameInfo *out_infos = g_new (GstGpuFrameInfo, from->n_frames);
   g_autoptr (GpuBatch) src = NULL;
-  guint k = 0;
+  g_autoptr (GpuBatch) dst = NULL;
+  guint n = 0;
 
-  if (n == 0)
-    return TRUE;
   for (guint i = 0; i < from->n_frames; i++) {
     const GstGpuBatchFrame *frame = &from->frames[i];
     const Mapping *mapping;
@@ -414,16 +592,24 @@ gst_gpu_base_transform_process_batch (GstGpuBaseTransform *self, GpuStream *stre
     if (!frame->buffer)
       continue;
     mapping = find_mapping (self, frame, error);
-    images[k] = mapping ? gst_gpu_frame_ref_image (frame->buffer, &mapping->in, error) : NULL;
-    if (!images[k]) {
-      unref_images (images, k);
+    images[n] = mapping ? gst_gpu_frame_ref_image (frame->buffer, &mapping->in, error) : NULL;
+    if (!images[n]) {
+      unref_images (images, n);
       return FALSE;
     }
-    in_infos[k] = mapping->in;
-    out_infos[k++] = mapping->out;
+    in_infos[n] = mapping->in;
+    out_infos[n++] = mapping->out;
   }
+  if (to->batch && !clear_parts (stream, to->batch, n, error)) {
+    unref_images (images, n);
+    return FALSE;
+  }
+  if (n == 0)
+    return TRUE;
   src = gpu_batch_new (images, n, error);
   unref_images (images, n);
-  return src && GST_GPU_BASE_TRANSFORM_GET_CLASS (self)->process_batch (self, stream, src, to->batch, in_infos,
-                                                                        out_infos, error);
+  if (src)
+    dst = ref_first (to->batch, n, error);
+  return dst &&
+         GST_GPU_BASE_TRANSFORM_GET_CLASS (self)->process_batch (self, stream, src, dst, in_infos, out_infos, error);
 }

@@ -14,8 +14,9 @@ G_BEGIN_DECLS
 /**
  * GST_GPU_BATCH_NAME:
  *
- * The name of caps of batches. They have the feature %GST_CAPS_FEATURE_MEMORY_GPU_CACHE, and the fields `format`,
- * `width` and `height` where an element has given all frames the same; a field that is not there says nothing.
+ * The name of caps of batches. They have the feature %GST_CAPS_FEATURE_MEMORY_GPU_CACHE and the fields `batch-size`,
+ * how many frames there are at most, and `format`, `width` and `height` where an element has given all frames the same;
+ * a field that is not there says nothing.
  *
  * Since: 0.1
  */
@@ -68,6 +69,10 @@ typedef struct {
  * On a buffer of caps %GST_GPU_BATCH_NAME, which has no memory of its own: a #GstBuffer merges its memories if they are
  * more than 16. Each frame is a buffer by itself, so that there may be any number of them, of any size and format, and
  * none is copied or mapped together with others.
+ *
+ * A dense tensor of caps `other/tensors` that was made of a batch has the meta, too, so that its parts have names:
+ * frame i, which has no buffer, is part i, and the
+ * parts beyond the frames are zeros. Gaps and ends are left out there.
  *
  * Copying the buffer copies the meta, with references to the same frames: those are written to only if the batch's
  * buffer and they are writable. The times of the batch's buffer are running times.

@@ -749,12 +749,13 @@ run_streams (const gchar *line, GPtrArray *sums[STREAMS])
   gst_object_unref (trip.pipeline);
 }
 
-/* Four cameras of different sizes and formats, with one end that is early. */
+/* Four cameras of different sizes and formats, one of which ends early. No size, turned or not, has rows with padding,
+ * in which anything may be. */
 static const gchar *const sources[STREAMS] = {
     "videotestsrc num-buffers=5 pattern=ball ! video/x-raw,format=RGBA,width=320,height=240",
-    "videotestsrc num-buffers=5 pattern=smpte ! video/x-raw,format=NV12,width=101,height=57",
+    "videotestsrc num-buffers=5 pattern=smpte ! video/x-raw,format=NV12,width=100,height=60",
     "videotestsrc num-buffers=3 pattern=gradient ! video/x-raw,format=RGB,width=64,height=480",
-    "videotestsrc num-buffers=5 pattern=spokes ! video/x-raw,format=GRAY8,width=33,height=21",
+    "videotestsrc num-buffers=5 pattern=spokes ! video/x-raw,format=GRAY8,width=36,height=24",
 };
 
 /* @one: the elements for a frame; @all: the same for a batch. */
@@ -778,7 +779,8 @@ compare_chains (const gchar *one, const gchar *all)
     fail_unless_equals_int (expected[i]->len, i == 2 ? 3 : 5);
     fail_unless_equals_int (sums[i]->len, expected[i]->len);
     for (guint n = 0; n < sums[i]->len; n++)
-      fail_unless_equals_string (sums[i]->pdata[n], expected[i]->pdata[n]);
+      fail_unless (g_str_equal (sums[i]->pdata[n], expected[i]->pdata[n]), "%s: frame %u of stream %u: %s, not %s", all,
+                   n, i, (gchar *)sums[i]->pdata[n], (gchar *)expected[i]->pdata[n]);
     g_ptr_array_unref (sums[i]);
     g_ptr_array_unref (expected[i]);
   }
@@ -791,10 +793,10 @@ GST_START_TEST (test_same_results)
   compare_chains ("gpuresize ! video/x-raw(memory:GPUCache),width=96,height=64,pixel-aspect-ratio=1/1",
                   "gpuresize ! video/x-gpu-batch(memory:GPUCache),width=96,height=64");
   compare_chains ("gpuflip video-direction=horiz ! gpuresize method=nearest-neighbour ! "
-                  "video/x-raw(memory:GPUCache),width=50,height=70 ! gpunormalize base=\"<7>\" ! gpuflip "
+                  "video/x-raw(memory:GPUCache),width=52,height=72 ! gpunormalize base=\"<7>\" ! gpuflip "
                   "video-direction=180",
                   "gpuflip video-direction=horiz ! gpuresize method=nearest-neighbour ! "
-                  "video/x-gpu-batch(memory:GPUCache),width=50,height=70 ! gpunormalize base=\"<7>\" ! gpuflip "
+                  "video/x-gpu-batch(memory:GPUCache),width=52,height=72 ! gpunormalize base=\"<7>\" ! gpuflip "
                   "video-direction=180");
   /* Nothing is asked for: frames stay what they are. */
   compare_chains ("identity", "gpuresize ! gpuflip");
@@ -854,6 +856,76 @@ GST_START_TEST (test_steady)
 }
 GST_END_TEST
 
+/* A batch as a model's input: N x 3 x H x W, with zeros where a stream has ended. */
+typedef struct {
+  guint n;
+  GByteArray *last;
+  guint n_frames;
+  GstCaps *caps;
+} Input;
+
+static void
+take_tensor (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer data)
+{
+  Input *input = data;
+  const GstGpuBatchMeta *meta = gst_buffer_get_gpu_batch_meta (buffer);
+  GstMapInfo map;
+
+  fail_unless_equals_int (gst_buffer_n_memory (buffer), 1);
+  input->n++;
+  for (guint i = 0; i < meta->n_frames; i++)
+    fail_unless (!meta->frames[i].buffer && GST_CLOCK_TIME_IS_VALID (meta->frames[i].pts));
+  /* What is left when all have ended but for saying so. */
+  if (meta->n_frames == 0)
+    return;
+  input->n_frames = meta->n_frames;
+  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
+  g_byte_array_set_size (input->last, 0);
+  g_byte_array_append (input->last, map.data, (guint)map.size);
+  gst_buffer_unmap (buffer, &map);
+  gst_clear_caps (&input->caps);
+  input->caps = gst_pad_get_current_caps (pad);
+}
+
+GST_START_TEST (test_tensor)
+{
+  Trip trip = {0};
+  Input input = {.last = g_byte_array_new ()};
+  GstElement *sink;
+  GstStructure *structure;
+  const gfloat *values;
+
+  /* White, black, and red, which ends first. */
+  trip.pipeline = gst_parse_launch (
+      "gpubatch name=batch ! gpuresize ! video/x-gpu-batch(memory:GPUCache),width=8,height=6 ! "
+      "gpunormalize scale=\"<0.00392156862745098>\" ! "
+      "other/tensors(memory:GPUCache),types=float32 ! fakesink name=sink signal-handoffs=true "
+      "videotestsrc num-buffers=4 pattern=white ! video/x-raw,format=RGB,width=64,height=48 ! gpuupload ! batch.sink_0 "
+      "videotestsrc num-buffers=4 pattern=black ! video/x-raw,format=RGBA,width=32,height=10 ! gpuupload ! "
+      "batch.sink_1 "
+      "videotestsrc num-buffers=2 pattern=red ! video/x-raw,format=BGR,width=10,height=70 ! gpuupload ! batch.sink_2 ",
+      NULL);
+  sink = gst_bin_get_by_name (GST_BIN (trip.pipeline), "sink");
+  g_signal_connect (sink, "handoff", G_CALLBACK (take_tensor), &input);
+  trip_run (&trip);
+  gst_element_set_state (trip.pipeline, GST_STATE_NULL);
+  gst_object_unref (sink);
+  gst_object_unref (trip.pipeline);
+
+  fail_unless (input.n >= 4);
+  structure = gst_caps_get_structure (input.caps, 0);
+  fail_unless_equals_string (gst_structure_get_string (structure, "dimensions"), "8:6:3:3");
+  fail_unless_equals_string (gst_structure_get_string (structure, "types"), "float32");
+  fail_unless_equals_int (input.last->len, 3 * 3 * 6 * 8 * 4);
+  fail_unless_equals_int (input.n_frames, 2);
+  values = (const gfloat *)(gconstpointer)input.last->data;
+  for (guint i = 0; i < 3 * 3 * 48; i++)
+    fail_unless (values[i] == (i < 3 * 48 ? 1.0f : 0.0f), "%u: %g", i, (gdouble)values[i]);
+  g_byte_array_unref (input.last);
+  gst_clear_caps (&input.caps);
+}
+GST_END_TEST
+
 static Suite *
 batch_suite (void)
 {
@@ -876,6 +948,7 @@ batch_suite (void)
   tcase_add_test (tcase, test_round_trip);
   tcase_add_test (tcase, test_same_results);
   tcase_add_test (tcase, test_refusals);
+  tcase_add_test (tcase, test_tensor);
   tcase_add_test (tcase, test_steady);
   return suite;
 }

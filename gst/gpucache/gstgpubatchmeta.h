@@ -71,8 +71,7 @@ typedef struct {
  * none is copied or mapped together with others.
  *
  * A dense tensor of caps `other/tensors` that was made of a batch has the meta, too, so that its parts have names:
- * frame i, which has no buffer, is part i, and the
- * parts beyond the frames are zeros. Gaps and ends are left out there.
+ * frame i, which has no buffer, is part i, and the parts beyond the frames are zeros. Gaps and ends are left out there.
  *
  * Copying the buffer copies the meta, with references to the same frames: those are written to only if the batch's
  * buffer and they are writable. The times of the batch's buffer are running times.

@@ -717,11 +717,12 @@ static void
 take_frame (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer data)
 {
   GPtrArray *sums = data;
+  g_autofree gchar *sum = NULL;
   GstMapInfo map;
 
   fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
-  g_ptr_array_add (sums, g_strdup_printf ("%" GST_TIME_FORMAT " %s", GST_TIME_ARGS (GST_BUFFER_PTS (buffer)),
-                                          g_compute_checksum_for_data (G_CHECKSUM_SHA1, map.data, map.size)));
+  sum = g_compute_checksum_for_data (G_CHECKSUM_SHA1, map.data, map.size);
+  g_ptr_array_add (sums, g_strdup_printf ("%" GST_TIME_FORMAT " %s", GST_TIME_ARGS (GST_BUFFER_PTS (buffer)), sum));
   gst_buffer_unmap (buffer, &map);
 }
 

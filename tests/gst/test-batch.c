@@ -234,7 +234,7 @@ GST_START_TEST (test_live)
   GstClockTime min, max;
   GstQuery *query;
 
-  rig_init (&rig, 2, "gpubatch force-live=true latency=20000000");
+  rig_init (&rig, 3, "gpubatch force-live=true latency=20000000");
   gst_harness_play (rig.out);
   query = gst_query_new_latency ();
   fail_unless (gst_pad_peer_query (rig.out->sinkpad, query));
@@ -243,23 +243,26 @@ GST_START_TEST (test_live)
   fail_unless_equals_uint64 (min, 20 * GST_MSECOND);
   gst_query_unref (query);
 
+  /* The earliest frame is the one that counts. */
+  feed (&rig, 1, 1);
   feed (&rig, 0, 0);
   expect_nothing (&rig);
   fail_unless (gst_harness_crank_single_clock_wait (rig.out));
   fail_unless_equals_uint64 (gst_clock_get_time (GST_ELEMENT_CLOCK (rig.element)), 20 * GST_MSECOND);
-  gst_buffer_unref (expect_batch (&rig, 0, 0, -1));
+  gst_buffer_unref (expect_batch (&rig, 0, 0, 1, 1, -1));
 
-  /* Both in time: at once. */
-  feed (&rig, 1, 0);
-  feed (&rig, 0, 1);
-  gst_buffer_unref (expect_batch (&rig, 0, 1, 1, 0, -1));
-
-  /* The other one alone. */
+  /* All in time: at once. */
   feed (&rig, 1, 2);
+  feed (&rig, 2, 0);
+  feed (&rig, 0, 1);
+  gst_buffer_unref (expect_batch (&rig, 0, 1, 1, 2, 2, 0, -1));
+
+  /* One alone. */
+  feed (&rig, 1, 3);
   expect_nothing (&rig);
   fail_unless (gst_harness_crank_single_clock_wait (rig.out));
-  fail_unless_equals_uint64 (gst_clock_get_time (GST_ELEMENT_CLOCK (rig.element)), 100 * GST_MSECOND);
-  gst_buffer_unref (expect_batch (&rig, 1, 2, -1));
+  fail_unless_equals_uint64 (gst_clock_get_time (GST_ELEMENT_CLOCK (rig.element)), 140 * GST_MSECOND);
+  gst_buffer_unref (expect_batch (&rig, 1, 3, -1));
   rig_clear (&rig);
 }
 GST_END_TEST

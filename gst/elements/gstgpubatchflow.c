@@ -20,7 +20,7 @@ typedef struct {
 #define MAX_MAPPINGS 256
 
 /* The fields that caps of batches and of their frames have in common. */
-static const gchar *const fields[] = {"format", "width", "height"};
+static const gchar *const fields[] = {"format", "width", "height", "pixel-aspect-ratio"};
 
 static void
 mapping_free (gpointer data)

@@ -162,8 +162,6 @@ gst_gpu_base_transform_process_buffer (GstGpuBaseTransform *self, GpuStream *str
   GpuImage *src, *dst = NULL;
   gboolean result = FALSE;
 
-  if (priv->batch_caps)
-    return gst_gpu_base_transform_process_batch (self, stream, in, out, error);
   src = gst_gpu_frame_ref_image (in, &priv->in, error);
   if (src)
     dst = in == out ? gpu_image_ref (src) : gst_gpu_frame_ref_image (out, &priv->out, error);
@@ -175,6 +173,16 @@ gst_gpu_base_transform_process_buffer (GstGpuBaseTransform *self, GpuStream *str
   if (dst)
     gpu_image_unref (dst);
   return result;
+}
+
+static gboolean
+process (GstGpuBaseTransform *self, GstBuffer *in, GstBuffer *out, GError **error)
+{
+  GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
+
+  if (priv->batch_caps)
+    return gst_gpu_base_transform_process_batch (self, priv->stream, in, out, error);
+  return GST_GPU_BASE_TRANSFORM_GET_CLASS (self)->process_buffer (self, priv->stream, in, out, error);
 }
 
 GstFlowReturn
@@ -191,7 +199,7 @@ gst_gpu_base_transform_transform (GstBaseTransform *trans, GstBuffer *in, GstBuf
 
   gpu_throttle_set_depth (priv->throttle, (guint)g_atomic_int_get (&priv->frames_in_flight));
 
-  if (!gpu_throttle_begin (priv->throttle, &error) || !klass->process_buffer (self, priv->stream, in, out, &error) ||
+  if (!gpu_throttle_begin (priv->throttle, &error) || !process (self, in, out, &error) ||
       !gpu_throttle_end (priv->throttle, priv->stream, &error)) {
     gst_gpu_base_transform_post_error (self, error);
     return GST_FLOW_ERROR;

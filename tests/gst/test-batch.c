@@ -795,6 +795,8 @@ GST_START_TEST (test_same_results)
   compare_chains ("gpuflip video-direction=90r", "gpuflip video-direction=90r");
   compare_chains ("gpunormalize scale=\"<0.5>\" shift=20", "gpunormalize scale=\"<0.5>\" shift=20");
   compare_chains ("gpuresize ! video/x-raw(memory:GPUCache),width=96,height=64,pixel-aspect-ratio=1/1",
+                  "gpuresize ! video/x-gpu-batch(memory:GPUCache),width=96,height=64,pixel-aspect-ratio=1/1");
+  compare_chains ("gpuresize ! video/x-raw(memory:GPUCache),width=96,height=64",
                   "gpuresize ! video/x-gpu-batch(memory:GPUCache),width=96,height=64");
   compare_chains ("gpuflip video-direction=horiz ! gpuresize method=nearest-neighbour ! "
                   "video/x-raw(memory:GPUCache),width=52,height=72 ! gpunormalize base=\"<7>\" ! gpuflip "

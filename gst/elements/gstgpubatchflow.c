@@ -577,6 +577,7 @@ gboolean
 gst_gpu_base_transform_process_batch (GstGpuBaseTransform *self, GpuStream *stream, GstBuffer *in, GstBuffer *out,
                                       GError **error)
 {
+  const GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
   const GstGpuBatchMeta *from = gst_buffer_get_gpu_batch_meta (in), *to = gst_buffer_get_gpu_batch_meta (out);
   g_autofree GpuImage **images = g_new (GpuImage *, from->n_frames);
   g_autofree GstGpuFrameInfo *in_infos = g_new (GstGpuFrameInfo, from->n_frames);
@@ -598,7 +599,12 @@ gst_gpu_base_transform_process_batch (GstGpuBaseTransform *self, GpuStream *stre
       return FALSE;
     }
     in_infos[n] = mapping->in;
-    out_infos[n++] = mapping->out;
+    out_infos[n] = mapping->out;
+    if (priv->tensor_size > 0) {
+      gst_gpu_frame_info_init (&out_infos[n]);
+      out_infos[n].spec = priv->tensor;
+    }
+    n++;
   }
   if (to->batch && !clear_parts (stream, to->batch, n, error)) {
     unref_images (images, n);

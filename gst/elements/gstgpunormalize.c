@@ -105,10 +105,11 @@ GST_ELEMENT_REGISTER_DEFINE_WITH_CODE (gpunormalize, "gpunormalize", GST_RANK_NO
 #define NORMALIZE_CAPS                                                                                                 \
   GST_VIDEO_CAPS_MAKE_WITH_FEATURES (GST_CAPS_FEATURE_MEMORY_GPU_CACHE, "{ " GST_GPU_8_BIT_FORMATS " }")
 
-static GstStaticPadTemplate sink_template =
-    GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (NORMALIZE_CAPS));
-static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE (
-    "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (NORMALIZE_CAPS "; " GST_GPU_TENSOR_CAPS));
+static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
+    "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (NORMALIZE_CAPS "; " GST_GPU_BATCH_CAPS));
+static GstStaticPadTemplate src_template =
+    GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS,
+                             GST_STATIC_CAPS (NORMALIZE_CAPS "; " GST_GPU_BATCH_CAPS "; " GST_GPU_TENSOR_CAPS));
 
 #define GST_TYPE_GPU_CHANNEL_ORDER (gst_gpu_channel_order_get_type ())
 static GType
@@ -305,7 +306,7 @@ gst_gpu_normalize_fixate_caps (GstBaseTransform *trans, GstPadDirection directio
 
     others = best ? best : others;
   }
-  return GST_BASE_TRANSFORM_CLASS (parent_class)->fixate_caps (trans, direction, caps, others);
+  return gst_gpu_base_transform_fixate_frame_caps (trans, direction, caps, others);
 }
 
 /* From settings to parameters. */
@@ -448,6 +449,30 @@ gst_gpu_normalize_update (GstGpuBaseTransform *base)
   if (may_pass_through (out, &params) == gst_base_transform_is_passthrough (GST_BASE_TRANSFORM (self)))
     return FALSE;
   gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (self), may_pass_through (out, &params));
+  return TRUE;
+}
+
+/* Frames of a batch may be of several formats, whose channels the values are for. */
+static gboolean
+gst_gpu_normalize_process_batch (GstGpuBaseTransform *base, GpuStream *stream, GpuBatch *src, GpuBatch *dst,
+                                 const GstGpuFrameInfo *in, const GstGpuFrameInfo *out, GError **error)
+{
+  GstGpuNormalize *self = GST_GPU_NORMALIZE (base);
+  const guint n = gpu_batch_size (src);
+  g_autofree GpuNormalize *params = g_new (GpuNormalize, n);
+  gboolean made = TRUE;
+
+  GST_OBJECT_LOCK (self);
+  for (guint i = 0; i < n && made; i++)
+    made = make_params (&self->settings, &out[i], &params[i], error);
+  GST_OBJECT_UNLOCK (self);
+  return made && gpu_normalize_batch (stream, src, dst, params, n, error);
+}
+
+static gboolean
+gst_gpu_normalize_set_batch (GstGpuBaseTransform *base, const GstCaps *out, GError **error)
+{
+  gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (base), FALSE);
   return TRUE;
 }
 
@@ -597,7 +622,6 @@ gst_gpu_normalize_class_init (GstGpuNormalizeClass *klass)
   const GParamFlags lax_flags = flags | G_PARAM_LAX_VALIDATION;
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
-  GstBaseTransformClass *trans_class = GST_BASE_TRANSFORM_CLASS (klass);
   GstGpuBaseTransformClass *base_class = GST_GPU_BASE_TRANSFORM_CLASS (klass);
 
   object_class->set_property = gst_gpu_normalize_set_property;
@@ -659,8 +683,11 @@ gst_gpu_normalize_class_init (GstGpuNormalizeClass *klass)
       "gpunormalize base=\"<123.675,116.28,103.53>\" scale=\"<58.395,57.12,57.375>\" scale-is-stddev=true layout=chw ! "
       "\"other/tensors(memory:GPUCache),types=float32\" ! gpudownload ! filesink location=tensor.raw");
 
-  trans_class->transform_caps = GST_DEBUG_FUNCPTR (gst_gpu_normalize_transform_caps);
-  trans_class->fixate_caps = GST_DEBUG_FUNCPTR (gst_gpu_normalize_fixate_caps);
+  base_class->transform_frame_caps = gst_gpu_normalize_transform_caps;
+  base_class->fixate_frame_caps = gst_gpu_normalize_fixate_caps;
+  base_class->batch_to_tensor = TRUE;
+  base_class->set_batch = gst_gpu_normalize_set_batch;
+  base_class->process_batch = gst_gpu_normalize_process_batch;
   base_class->in_place = TRUE;
   base_class->update = gst_gpu_normalize_update;
   base_class->set_info = gst_gpu_normalize_set_info;

@@ -133,6 +133,17 @@ parse_tensor (const GstStructure *tensor, GpuImageSpec *spec, guint *n, GError *
   return gst_gpu_tensor_spec_from_structure (spec, one, error);
 }
 
+/* Whether @structure is of tensors, and not of those of single frames. */
+static gboolean
+may_be_of_batch (const GstStructure *structure)
+{
+  const gchar *text = gst_structure_get_string (structure, "dimensions");
+  GpuImageSpec spec;
+
+  return gst_structure_has_name (structure, GST_GPU_TENSOR_NAME) &&
+         (!text || !gst_gpu_tensor_spec_from_structure (&spec, structure, NULL));
+}
+
 /* The batches that a tensor downstream is made of. */
 static GstCaps *
 tensor_sources (const GstStructure *tensor)
@@ -184,17 +195,14 @@ gst_gpu_base_transform_transform_caps (GstBaseTransform *trans, GstPadDirection 
     const GstStructure *structure = gst_caps_get_structure (caps, i);
     g_autoptr (GstCaps) one = NULL;
 
-    if (from_tensor && gst_structure_has_name (structure, GST_GPU_TENSOR_NAME)) {
-      result = gst_caps_merge (result, tensor_sources (structure));
-      continue;
-    }
-
     if (gst_structure_has_name (structure, GST_GPU_BATCH_NAME)) {
       result = gst_caps_merge (result, transform_batch_caps (trans, direction, structure));
       continue;
     }
     one = gst_caps_copy_nth (caps, i);
     result = gst_caps_merge (result, transform_frame_caps (trans, direction, one));
+    if (from_tensor && may_be_of_batch (structure))
+      result = gst_caps_merge (result, tensor_sources (structure));
   }
   return gst_gpu_caps_filter (result, filter);
 }

@@ -7,7 +7,9 @@
 #include "pixel.h"
 
 /** The arguments of this block's image, the one that blockIdx.z says, in shared memory: all threads read the same words
- * again and again. For all threads of the block to call, once. */
+ * again and again. For all threads of the block to call, once.
+ *
+ * The grid is that of the largest image: blocks can lie to the right of, or below, all that theirs has. */
 template <typename Args>
 static __device__ __forceinline__ const Args &
 gpu_table_args (const Args *table)

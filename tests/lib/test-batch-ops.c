@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Operations over batches: what each image becomes is, bit for bit, what the operation on it alone makes of it, and all
- * of them take as many launches as one.
+ * of them take as many launches as one; those that are at odd places, and take another kernel, one more.
  */
 #include "common.h"
 #include "picture.h"
@@ -84,6 +84,15 @@ make_size (unsigned i, uint32_t *width, uint32_t *height)
   *height = sizes[i % G_N_ELEMENTS (sizes)][1];
 }
 
+/* Sizes that differ, all of which the fast kernels take. */
+static void
+make_even_size (unsigned i, uint32_t *width, uint32_t *height)
+{
+  static const uint32_t sizes[][2] = {{64, 48}, {320, 18}, {32, 90}, {160, 33}};
+  *width = sizes[i % G_N_ELEMENTS (sizes)][0];
+  *height = sizes[i % G_N_ELEMENTS (sizes)][1];
+}
+
 static GpuFormat
 make_format (unsigned i)
 {
@@ -109,21 +118,19 @@ test_flip (OpFixture *fixture, const void *data)
 {
   GpuImageSpec from[N], to[N];
   GpuOrientation orientations[N];
-  for (unsigned round = 0; round < 3; round++) {
-    bool turned = false, straight = false;
+  for (unsigned round = 0; round < 5; round++) {
+    static const unsigned launches[] = {2, 1, 3, 1, 2};
     for (unsigned i = 0; i < N; i++) {
       uint32_t width, height;
-      make_size (i, &width, &height);
-      orientations[i] = round == 0   ? GPU_ORIENTATION_180
-                        : round == 1 ? GPU_ORIENTATION_90L
-                                     : (GpuOrientation)(i % (GPU_ORIENTATION_UR_LL + 1));
+      (round < 3 ? make_size : make_even_size) (i, &width, &height);
+      orientations[i] = round % 3 == 0 ? GPU_ORIENTATION_180
+                        : round == 1   ? GPU_ORIENTATION_90L
+                                       : (GpuOrientation)(i % (GPU_ORIENTATION_UR_LL + 1));
       const bool transposed = gpu_orientation_is_transposed (orientations[i]);
-      turned |= transposed;
-      straight |= !transposed;
       from[i] = test_spec (round == 0 && i == 7 ? GPU_FORMAT_P010_10LE : make_format (i), width, height);
       to[i] = test_spec (from[i].format, transposed ? height : width, transposed ? width : height);
     }
-    check (fixture, from, to, N, false, flip_one, flip_all, orientations, sizeof orientations[0], turned + straight);
+    check (fixture, from, to, N, false, flip_one, flip_all, orientations, sizeof orientations[0], launches[round]);
   }
 }
 
@@ -156,17 +163,30 @@ test_resize (OpFixture *fixture, const void *data)
   check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], 1);
   for (unsigned i = 0; i < N; i++)
     params[i].filter = GPU_RESIZE_BILINEAR;
-  check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], 1);
+  check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], 2);
   for (unsigned i = 0; i < N; i++)
     params[i] = (GpuResize){.filter = GPU_RESIZE_LANCZOS, .antialias = true, .border = {1, 2, 3, 4}};
-  check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], 2);
+  check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], 3);
   /* All sorts at once, letterboxed. */
   for (unsigned i = 0; i < N; i++) {
     params[i].filter = (GpuResizeFilter)(i % GPU_N_RESIZE_FILTERS);
     params[i].antialias = i % 4 > 1;
     params[i].dst = (GpuResizeRectangle){8, 4, 40, 32 + 2 * (i % 8)};
   }
-  check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], 4);
+  check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], 5);
+
+  for (unsigned i = 0; i < N; i++) {
+    uint32_t width, height;
+    make_even_size (i, &width, &height);
+    from[i] = test_spec (make_format (i), width, height);
+    make_even_size (i + 1 + i / 4, &width, &height);
+    to[i] = test_spec (make_format (i), width, height);
+    params[i] = (GpuResize){.filter = GPU_RESIZE_BILINEAR};
+  }
+  check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], 1);
+  for (unsigned i = 0; i < N; i++)
+    params[i].antialias = true;
+  check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], 3);
 
   /* To one dense picture batch, N x 3 x H x W. */
   for (unsigned i = 0; i < N; i++) {
@@ -228,18 +248,23 @@ test_convert (OpFixture *fixture, const void *data)
   };
   GpuImageSpec from[N], to[N];
   GpuConvert params[N];
-  for (unsigned round = 0; round < 2; round++) {
+  const unsigned n_pairs = G_N_ELEMENTS (pairs);
+  /* Of each pair alone, then of all mixed; of odd sizes, then of even ones. */
+  static const unsigned launches[][G_N_ELEMENTS (pairs) + 1] = {{2, 2, 1, 2, 2, 2, 2, 6}, {1, 1, 1, 1, 1, 1, 1, 4}};
+  for (unsigned round = 0; round < 2 * (n_pairs + 1); round++) {
+    const bool even = round > n_pairs, mixed = round % (n_pairs + 1) == n_pairs;
     for (unsigned i = 0; i < N; i++) {
-      const GpuFormat *pair = pairs[round ? i % G_N_ELEMENTS (pairs) : 0];
+      const GpuFormat *pair = pairs[mixed ? i % n_pairs : round % (n_pairs + 1)];
       uint32_t width, height;
-      make_size (i, &width, &height);
+      (even ? make_even_size : make_size) (i, &width, &height);
       from[i] = test_spec (pair[0], width, height);
       to[i] = test_spec (pair[1], width, height);
       gpu_convert_init (&params[i]);
       params[i].src.matrix = (GpuMatrix)(i % GPU_N_MATRICES);
       params[i].dst.matrix = params[i].src.matrix;
     }
-    check (fixture, from, to, N, false, convert_one, convert_all, params, sizeof params[0], round ? 4 : 1);
+    check (fixture, from, to, N, false, convert_one, convert_all, params, sizeof params[0],
+           launches[even][round % (n_pairs + 1)]);
   }
   for (unsigned i = 0; i < N; i++) {
     uint32_t width, height;

@@ -5,9 +5,8 @@
  * needed brings its neighbours. Frames of random bytes take turns, so many that they do not fit in the GPU's L2.
  */
 #include "bench.h"
+#include "bytes.h"
 #include "floor.h"
-
-#include <gpucache/resize-pixel.h>
 
 #include <string.h>
 
@@ -15,7 +14,6 @@
 #define MAX_PAIRS 32
 #define ROUNDS 9
 #define FRAMES 64 /* in a round, at least */
-#define SECTOR 32
 #define BATCH 8
 
 typedef enum {
@@ -134,47 +132,6 @@ make_spec (GpuFormat format, unsigned channels, uint32_t width, uint32_t height)
   return spec;
 }
 
-/* Bytes of samples, padding excluded. */
-static size_t
-sample_bytes (const GpuImageSpec *spec)
-{
-  size_t bytes = 0;
-  for (unsigned i = 0; i < gpu_format_info (spec->format)->n_planes; i++)
-    bytes += gpu_image_spec_row_bytes (spec, i) * gpu_image_spec_plane_height (spec, i);
-  return bytes;
-}
-
-/* How many sectors hold the samples that a bilinear axis reads. @bytes: of a sample; rows are sectors by themselves. */
-static size_t
-count_sectors (uint32_t from, uint32_t to, uint32_t bytes, uint32_t sector)
-{
-  const GpuResizeAxis axis = {.src = from, .dst = to};
-  size_t n = 0, last = SIZE_MAX;
-  for (uint32_t i = 0; i < to; i++) {
-    const GpuResizeTap tap = gpu_resize_linear (&axis, i);
-    const size_t first = (size_t)tap.i0 * bytes / sector, end = ((size_t)tap.i1 * bytes + bytes - 1) / sector;
-    for (size_t s = first; s <= end; s++)
-      if (last == SIZE_MAX || s > last) {
-        n++;
-        last = s;
-      }
-  }
-  return n;
-}
-
-static size_t
-bilinear_bytes (const GpuImageSpec *from, const GpuImageSpec *to)
-{
-  const GpuFormatInfo *info = gpu_format_info (from->format);
-  size_t bytes = 0;
-  for (unsigned i = 0; i < info->n_planes; i++)
-    bytes += SECTOR *
-             count_sectors (gpu_image_spec_plane_width (from, i), gpu_image_spec_plane_width (to, i),
-                            info->plane[i].pixel_bytes, SECTOR) *
-             count_sectors (gpu_image_spec_plane_height (from, i), gpu_image_spec_plane_height (to, i), 1, 1);
-  return bytes;
-}
-
 static void
 run_operation (Job *job, GpuImage *src, GpuImage *dst)
 {
@@ -270,8 +227,8 @@ open_job (Job *job, const Operation *operation, Floor *floor, GpuStream *stream,
     if (!gpu_format_info (to->format)->is_tensor)
       job->normalize.scale[c] = 1.1f;
   }
-  job->write = sample_bytes (to);
-  job->read = operation->kind == BILINEAR ? bilinear_bytes (from, to) : sample_bytes (from);
+  job->write = bytes_of_samples (to);
+  job->read = operation->kind == BILINEAR ? bytes_of_bilinear (from, to) : bytes_of_samples (from);
   const size_t ring = gpu_device_is_host (device) ? RING_BYTES / 8 : RING_BYTES;
   job->n_pairs = (unsigned)CLAMP (ring / (from->size + to->size) + 1, 3, MAX_PAIRS);
   for (unsigned i = 0; i < job->n_pairs; i++) {

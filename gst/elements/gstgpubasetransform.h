@@ -62,6 +62,8 @@ G_DECLARE_DERIVABLE_TYPE (GstGpuBaseTransform, gst_gpu_base_transform, GST, GPU_
  * @transform_frame_caps: GstBaseTransform's transform_caps, for caps of single frames; NULL if they stay what they are.
  *   Fields that caps of frames must have may be lacking: those of a batch
  * @fixate_frame_caps: GstBaseTransform's fixate_caps, likewise; NULL for the base class' own
+ * @ref_source: returns (transfer full): what of frame number @i of a batch is image @i of the source; NULL for what the
+ * frame's caps and crop say
  * @process_batch: submits the operation from each image of @src to that of @dst, in one launch, with no host wait;
  *   @in and @out: what each is. FALSE if @error is set. Elements that have it have GST_GPU_BATCH_CAPS in their
  *   templates.
@@ -87,6 +89,8 @@ struct _GstGpuBaseTransformClass {
   gboolean (*set_batch) (GstGpuBaseTransform *self, const GstCaps *out, GError **error);
   GstCaps *(*transform_frame_caps) (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps, GstCaps *filter);
   GstCaps *(*fixate_frame_caps) (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps, GstCaps *others);
+  GpuImage *(*ref_source) (GstGpuBaseTransform *self, guint i, GstBuffer *buffer, const GstGpuFrameInfo *info,
+                           GError **error);
   gboolean (*process_batch) (GstGpuBaseTransform *self, GpuStream *stream, GpuBatch *src, GpuBatch *dst,
                              const GstGpuFrameInfo *in, const GstGpuFrameInfo *out, GError **error);
   gboolean (*forwards) (GstGpuBaseTransform *self, GstBuffer *buffer);

@@ -20,7 +20,7 @@ typedef struct {
 #define MAX_MAPPINGS 256
 
 /* The fields that caps of batches and of their frames have in common. */
-static const gchar *const fields[] = {"format", "width", "height", "pixel-aspect-ratio"};
+static const gchar *const fields[] = {"format", "width", "height", "pixel-aspect-ratio", "colorimetry", "chroma-site"};
 
 static void
 mapping_free (gpointer data)
@@ -274,10 +274,24 @@ decide_frame_caps (GstGpuBaseTransform *self, GstCaps *caps)
   g_atomic_int_set (&priv->negotiating, FALSE);
   result = gst_caps_intersect_full (others, wanted, GST_CAPS_INTERSECT_FIRST);
   gst_caps_unref (others);
-  if (gst_caps_is_empty (result) || gst_caps_is_fixed (result))
+  if (gst_caps_is_empty (result))
     return result;
+  /* Also of fixed caps: colours that a size stands for are written down where it changes. */
   return klass->fixate_frame_caps ? klass->fixate_frame_caps (trans, GST_PAD_SINK, caps, result)
                                   : gst_gpu_base_transform_fixate_frame_caps (trans, GST_PAD_SINK, caps, result);
+}
+
+/* GstVideoInfo of 1.22 forgets a chroma-site that stands without a colorimetry. */
+static gboolean
+read_frame_caps (GstGpuFrameInfo *info, const GstCaps *caps, GError **error)
+{
+  const gchar *site = gst_structure_get_string (gst_caps_get_structure (caps, 0), "chroma-site");
+
+  if (!gst_gpu_frame_info_from_caps (info, caps, error))
+    return FALSE;
+  if (site)
+    info->video.chroma_site = gst_video_chroma_site_from_string (site);
+  return TRUE;
 }
 
 static Mapping *
@@ -298,8 +312,7 @@ make_mapping (GstGpuBaseTransform *self, const GstGpuBatchFrame *frame, GError *
   mapping = g_new0 (Mapping, 1);
   mapping->in_caps = gst_caps_ref (frame->caps);
   mapping->out_caps = gst_caps_ref (caps);
-  if (gst_gpu_frame_info_from_caps (&mapping->in, frame->caps, error) &&
-      gst_gpu_frame_info_from_caps (&mapping->out, caps, error))
+  if (read_frame_caps (&mapping->in, frame->caps, error) && read_frame_caps (&mapping->out, caps, error))
     return mapping;
   mapping_free (mapping);
   return NULL;
@@ -586,6 +599,7 @@ gst_gpu_base_transform_process_batch (GstGpuBaseTransform *self, GpuStream *stre
                                       GError **error)
 {
   const GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
+  GstGpuBaseTransformClass *klass = GST_GPU_BASE_TRANSFORM_GET_CLASS (self);
   const GstGpuBatchMeta *from = gst_buffer_get_gpu_batch_meta (in), *to = gst_buffer_get_gpu_batch_meta (out);
   g_autofree GpuImage **images = g_new (GpuImage *, from->n_frames);
   g_autofree GstGpuFrameInfo *in_infos = g_new (GstGpuFrameInfo, from->n_frames);
@@ -601,7 +615,9 @@ gst_gpu_base_transform_process_batch (GstGpuBaseTransform *self, GpuStream *stre
     if (!frame->buffer)
       continue;
     mapping = find_mapping (self, frame, error);
-    images[n] = mapping ? gst_gpu_frame_ref_image (frame->buffer, &mapping->in, error) : NULL;
+    images[n] = !mapping            ? NULL
+                : klass->ref_source ? klass->ref_source (self, n, frame->buffer, &mapping->in, error)
+                                    : gst_gpu_frame_ref_image (frame->buffer, &mapping->in, error);
     if (!images[n]) {
       unref_images (images, n);
       return FALSE;
@@ -624,6 +640,5 @@ gst_gpu_base_transform_process_batch (GstGpuBaseTransform *self, GpuStream *stre
   unref_images (images, n);
   if (src)
     dst = ref_first (to->batch, n, error);
-  return dst &&
-         GST_GPU_BASE_TRANSFORM_GET_CLASS (self)->process_batch (self, stream, src, dst, in_infos, out_infos, error);
+  return dst && klass->process_batch (self, stream, src, dst, in_infos, out_infos, error);
 }

@@ -46,10 +46,10 @@ G_DEFINE_TYPE (GstGpuConvert, gst_gpu_convert, GST_TYPE_GPU_BASE_TRANSFORM)
 GST_ELEMENT_REGISTER_DEFINE_WITH_CODE (gpuconvert, "gpuconvert", GST_RANK_NONE, GST_TYPE_GPU_CONVERT,
                                        GST_DEBUG_CATEGORY_INIT (gst_gpu_convert_debug, "gpuconvert", 0, "gpuconvert"))
 
-static GstStaticPadTemplate sink_template =
-    GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_CAPS));
-static GstStaticPadTemplate src_template =
-    GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_CAPS));
+static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
+    "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_CAPS "; " GST_GPU_BATCH_CAPS));
+static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE (
+    "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_GPU_CAPS "; " GST_GPU_BATCH_CAPS));
 
 /* Caps. */
 
@@ -257,34 +257,26 @@ with_chroma_site (const GstVideoInfo *info, GstVideoChromaSite site)
   return result;
 }
 
+/* From colours to parameters: those that change nothing, in @same, where nothing is to be changed. */
 static gboolean
-gst_gpu_convert_set_info (GstGpuBaseTransform *base, const GstGpuFrameInfo *in_info, const GstGpuFrameInfo *out_info,
-                          GError **error)
+make_params (const GstVideoInfo *in, const GstVideoInfo *out, GpuConvert *params, gboolean *same, GError **error)
 {
-  GstGpuConvert *self = GST_GPU_CONVERT (base);
-  const GstVideoInfo in_sited = with_chroma_site (&in_info->video, self->in_site), *in = &in_sited;
-  const GstVideoInfo out_sited = with_chroma_site (&out_info->video, self->out_site), *out = &out_sited;
-  GpuConvert params;
-  gboolean same;
-
   /* What says the same need not be understood. */
-  same = GST_VIDEO_INFO_FORMAT (in) == GST_VIDEO_INFO_FORMAT (out) && in->chroma_site == out->chroma_site &&
-         in->colorimetry.matrix == out->colorimetry.matrix && in->colorimetry.range == out->colorimetry.range;
-  gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (self), same);
-  if (same)
+  *same = GST_VIDEO_INFO_FORMAT (in) == GST_VIDEO_INFO_FORMAT (out) && in->chroma_site == out->chroma_site &&
+          in->colorimetry.matrix == out->colorimetry.matrix && in->colorimetry.range == out->colorimetry.range;
+  gpu_convert_init (params);
+  if (*same)
     return TRUE;
-
-  gpu_convert_init (&params);
-  if (!gst_gpu_colorimetry_from_video_info (&params.src, in, error) ||
-      !gst_gpu_colorimetry_from_video_info (&params.dst, out, error))
+  if (!gst_gpu_colorimetry_from_video_info (&params->src, in, error) ||
+      !gst_gpu_colorimetry_from_video_info (&params->dst, out, error))
     return FALSE;
   /* A luma is the same luma in colours and without. */
   if (GST_VIDEO_INFO_IS_GRAY (out) && GST_VIDEO_INFO_IS_YUV (in))
-    params.dst.matrix = params.src.matrix;
+    params->dst.matrix = params->src.matrix;
   if (GST_VIDEO_INFO_IS_GRAY (in) && GST_VIDEO_INFO_IS_YUV (out))
-    params.src.matrix = params.dst.matrix;
+    params->src.matrix = params->dst.matrix;
 
-  if (GST_VIDEO_INFO_IS_INTERLACED (in) && moves_chroma (&params, in, out)) {
+  if (GST_VIDEO_INFO_IS_INTERLACED (in) && moves_chroma (params, in, out)) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_UNSUPPORTED,
                  "Frames with interlace-mode=%s cannot be converted from %s to %s, which would mix the chroma of their "
                  "fields: put deinterlace in front of gpuupload.",
@@ -292,8 +284,51 @@ gst_gpu_convert_set_info (GstGpuBaseTransform *base, const GstGpuFrameInfo *in_i
                  GST_VIDEO_INFO_NAME (out));
     return FALSE;
   }
+  return TRUE;
+}
+
+static gboolean
+gst_gpu_convert_set_info (GstGpuBaseTransform *base, const GstGpuFrameInfo *in, const GstGpuFrameInfo *out,
+                          GError **error)
+{
+  GstGpuConvert *self = GST_GPU_CONVERT (base);
+  const GstVideoInfo from = with_chroma_site (&in->video, self->in_site);
+  const GstVideoInfo to = with_chroma_site (&out->video, self->out_site);
+  GpuConvert params;
+  gboolean same;
+
+  if (!make_params (&from, &to, &params, &same, error))
+    return FALSE;
+  gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (self), same);
   self->params = params;
   return TRUE;
+}
+
+/* Frames stay what they are where nothing is asked for. */
+static gboolean
+gst_gpu_convert_set_batch (GstGpuBaseTransform *base, const GstCaps *out, GError **error)
+{
+  const GstStructure *structure = gst_caps_get_structure (out, 0);
+
+  gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (base),
+                                      !gst_structure_has_field (structure, "format") &&
+                                          !gst_structure_has_field (structure, "colorimetry") &&
+                                          !gst_structure_has_field (structure, "chroma-site"));
+  return TRUE;
+}
+
+static gboolean
+gst_gpu_convert_process_batch (GstGpuBaseTransform *base, GpuStream *stream, GpuBatch *src, GpuBatch *dst,
+                               const GstGpuFrameInfo *in, const GstGpuFrameInfo *out, GError **error)
+{
+  const guint n = gpu_batch_size (src);
+  g_autofree GpuConvert *params = g_new (GpuConvert, n);
+  gboolean same;
+
+  for (guint i = 0; i < n; i++)
+    if (!make_params (&in[i].video, &out[i].video, &params[i], &same, error))
+      return FALSE;
+  return gpu_convert_batch (stream, src, dst, params, n, error);
 }
 
 static gboolean
@@ -319,9 +354,11 @@ gst_gpu_convert_class_init (GstGpuConvertClass *klass)
       "gst-launch-1.0 videotestsrc num-buffers=1 ! video/x-raw,format=NV12 ! gpuupload ! gpuconvert ! "
       "\"video/x-raw(memory:GPUCache),format=RGB\" ! gpudownload ! pngenc ! filesink location=convert.png");
 
-  trans_class->transform_caps = GST_DEBUG_FUNCPTR (gst_gpu_convert_transform_caps);
   trans_class->set_caps = GST_DEBUG_FUNCPTR (gst_gpu_convert_set_caps);
-  trans_class->fixate_caps = GST_DEBUG_FUNCPTR (gst_gpu_convert_fixate_caps);
+  base_class->transform_frame_caps = gst_gpu_convert_transform_caps;
+  base_class->fixate_frame_caps = gst_gpu_convert_fixate_caps;
+  base_class->set_batch = gst_gpu_convert_set_batch;
+  base_class->process_batch = gst_gpu_convert_process_batch;
   base_class->set_info = gst_gpu_convert_set_info;
   base_class->process = gst_gpu_convert_process;
 }

@@ -70,6 +70,7 @@ struct _GstGpuResize {
   /* Of the streaming thread. */
   gboolean borders; /* add_borders, when its turn has come */
   GpuResizer *resizer;
+  GArray *boxes; /* of GpuResizeBox: the parts that are scaled of the frames of a batch */
 };
 
 #define GST_TYPE_GPU_RESIZE (gst_gpu_resize_get_type ())
@@ -265,6 +266,20 @@ gst_gpu_resize_process_buffer (GstGpuBaseTransform *base, GpuStream *stream, Gst
   return result;
 }
 
+static GpuImage *
+gst_gpu_resize_ref_source (GstGpuBaseTransform *base, guint i, GstBuffer *buffer, const GstGpuFrameInfo *info,
+                           GError **error)
+{
+  GstGpuResize *self = GST_GPU_RESIZE (base);
+  GpuResizeBox *box;
+
+  if (self->boxes->len <= i)
+    g_array_set_size (self->boxes, i + 1);
+  box = &g_array_index (self->boxes, GpuResizeBox, i);
+  *box = (GpuResizeBox){0};
+  return ref_source (buffer, info, box, error);
+}
+
 /* Frames stay what they are where no size is asked for. */
 static gboolean
 gst_gpu_resize_set_batch (GstGpuBaseTransform *base, const GstCaps *out, GError **error)
@@ -293,6 +308,7 @@ gst_gpu_resize_process_batch (GstGpuBaseTransform *base, GpuStream *stream, GpuB
   GST_OBJECT_UNLOCK (self);
   for (guint i = 0; i < n; i++) {
     params[i] = common;
+    params[i].src = g_array_index (self->boxes, GpuResizeBox, i);
     params[i].dst = find_part (&in[i].video, &out[i].video, self->borders);
     set_border (&params[i], border_color, &out[i].video);
   }
@@ -352,6 +368,7 @@ static gboolean
 gst_gpu_resize_start (GstBaseTransform *trans)
 {
   GST_GPU_RESIZE (trans)->resizer = gpu_resizer_new ();
+  GST_GPU_RESIZE (trans)->boxes = g_array_new (FALSE, TRUE, sizeof (GpuResizeBox));
   return GST_BASE_TRANSFORM_CLASS (parent_class)->start (trans);
 }
 
@@ -359,6 +376,7 @@ static gboolean
 gst_gpu_resize_stop (GstBaseTransform *trans)
 {
   g_clear_pointer (&GST_GPU_RESIZE (trans)->resizer, gpu_resizer_free);
+  g_clear_pointer (&GST_GPU_RESIZE (trans)->boxes, g_array_unref);
   return GST_BASE_TRANSFORM_CLASS (parent_class)->stop (trans);
 }
 
@@ -463,6 +481,7 @@ gst_gpu_resize_class_init (GstGpuResizeClass *klass)
   base_class->transform_frame_caps = gst_gpu_resize_transform_caps;
   base_class->fixate_frame_caps = gst_gpu_resize_fixate_caps;
   base_class->set_batch = gst_gpu_resize_set_batch;
+  base_class->ref_source = gst_gpu_resize_ref_source;
   base_class->process_batch = gst_gpu_resize_process_batch;
   base_class->update = gst_gpu_resize_update;
   base_class->set_info = gst_gpu_resize_set_info;

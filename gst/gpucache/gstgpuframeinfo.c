@@ -147,6 +147,43 @@ gst_gpu_tensor_spec_from_structure (GpuImageSpec *spec, const GstStructure *stru
   return gpu_image_spec_init_tensor (spec, element, layout, dimension[2], dimension[0], dimension[1], error);
 }
 
+/* Several pictures in one tensor, which lie in memory as one with as many more rows, as gpu_batch_dense_image() has it.
+ * The fourth dimension is their number. */
+static gboolean
+dense_spec_from_structure (GpuImageSpec *spec, const GstStructure *structure, GError **error)
+{
+  const gchar *text = gst_structure_get_string (structure, "dimensions");
+  g_autoptr (GstStructure) one = gst_structure_copy (structure);
+  guint32 dimension[MAX_RANK];
+  const GpuFormatInfo *info;
+  g_autofree gchar *part = NULL;
+  gboolean is_hwc;
+  guint64 rows;
+
+  if (!text || !parse_dimensions (dimension, text) || !is_batch (dimension))
+    return gst_gpu_tensor_spec_from_structure (spec, structure, error);
+  for (guint i = USUAL_RANK; i < MAX_RANK; i++)
+    if (dimension[i] != 1)
+      return gst_gpu_tensor_spec_from_structure (spec, structure, error);
+
+  part = g_strdup_printf ("%u:%u:%u:1", dimension[0], dimension[1], dimension[2]);
+  gst_structure_set (one, "dimensions", G_TYPE_STRING, part, NULL);
+  if (!gst_gpu_tensor_spec_from_structure (spec, one, error))
+    return FALSE;
+  info = gpu_format_info (spec->format);
+  is_hwc = info->layout == GPU_LAYOUT_HWC && spec->channels > 1;
+  rows = (guint64)dimension[USUAL_RANK - 1] * spec->height * (is_hwc ? 1 : spec->channels);
+  if (rows > G_MAXINT32) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_UNSUPPORTED,
+                 "Caps have dimensions=%s, which come to %" G_GUINT64_FORMAT
+                 " rows, more than the %d that one image can have: use fewer pictures.",
+                 text, rows, G_MAXINT32);
+    return FALSE;
+  }
+  return gpu_image_spec_init_tensor (spec, info->element, is_hwc ? GPU_LAYOUT_HWC : GPU_LAYOUT_CHW,
+                                     is_hwc ? spec->channels : 1, spec->width, (guint32)rows, error);
+}
+
 /* A list of texts, the first of which is preferred. */
 static void
 append_dimensions (GValue *list, const guint32 dimension[USUAL_RANK], guint rank)
@@ -205,7 +242,7 @@ tensor_from_caps (GstGpuFrameInfo *info, const GstStructure *structure, GError *
                  "Caps have num_tensors=%d, but one tensor a buffer can be taken: use num_tensors=1.", n);
     return FALSE;
   }
-  if (!gst_gpu_tensor_spec_from_structure (&info->spec, structure, error))
+  if (!dense_spec_from_structure (&info->spec, structure, error))
     return FALSE;
   if (info->spec.size > G_MAXUINT) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_UNSUPPORTED,

@@ -43,7 +43,9 @@ G_BEGIN_DECLS
  * `framerate`, and `dimensions`, the innermost first. An interleaved tensor (HWC) is `channels:width:height:1`, a
  * planar one (CHW) `width:height:channels:1`; ones at the end may be left out or added. A tensor has at most
  * %GPU_MAX_CHANNELS channels, so the dimensions tell which it is, unless both the first and the third could be
- * channels, as in pictures of four rows. Then it is HWC unless a field `layout=CHW` says otherwise.
+ * channels, as in pictures of four rows. Then it is HWC unless a field `layout=CHW` says otherwise. A fourth dimension
+ * of more than 1 is a number of pictures, as gpunormalize makes of a batch: @spec is then that of one image with all
+ * their rows, as gpu_batch_dense_image() describes, which can be copied and nothing else.
  *
  * Since: 0.1
  */

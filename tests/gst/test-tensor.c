@@ -50,6 +50,10 @@ GST_START_TEST (caps_say_what_a_tensor_is)
   /* Both could be channels. */
   check_shape (CAPS ("types=uint8,dimensions=(string)3:5:4:1"), GPU_FORMAT_U8_HWC, 3, 5, 4);
   check_shape (CAPS ("types=uint8,dimensions=(string)3:5:4:1,layout=CHW"), GPU_FORMAT_U8_CHW, 4, 3, 5);
+  /* Of several pictures, all rows. */
+  check_shape (CAPS ("types=uint8,dimensions=(string)3:640:480:8"), GPU_FORMAT_U8_HWC, 3, 640, 8 * 480);
+  check_shape (CAPS ("types=float32,dimensions=(string)640:480:3:8"), GPU_FORMAT_F32_CHW, 1, 640, 8 * 3 * 480);
+  check_shape (CAPS ("types=float16,dimensions=(string)1:640:480:2"), GPU_FORMAT_F16_CHW, 1, 640, 2 * 480);
 }
 GST_END_TEST
 
@@ -71,7 +75,8 @@ GST_START_TEST (errors_name_the_field)
   check_no_shape (CAPS ("types=uint8"), "dimensions=(none)");
   check_no_shape (CAPS ("types=uint8,dimensions=(string)3:640:0:1"), "dimensions=3:640:0:1");
   check_no_shape (CAPS ("types=uint8,dimensions=(string)3:640:x"), "dimensions=3:640:x");
-  check_no_shape (CAPS ("types=uint8,dimensions=(string)3:640:480:8"), "dimensions=3:640:480:8");
+  check_no_shape (CAPS ("types=uint8,dimensions=(string)3:640:480:8:2"), "dimensions=3:640:480:8:2");
+  check_no_shape (CAPS ("types=uint8,dimensions=(string)1:1:65536:65536"), "dimensions=1:1:65536:65536");
   check_no_shape (CAPS ("types=uint8,dimensions=(string)5:640:480:1"), "dimensions=5:640:480:1");
   check_no_shape (CAPS ("types=uint8,dimensions=(string)3:640:480,layout=CHW"), "dimensions=3:640:480");
   check_no_shape (CAPS ("types=uint8,dimensions=(string)3:640:480,layout=NHWC"), "layout=NHWC");

@@ -53,6 +53,7 @@ G_DECLARE_DERIVABLE_TYPE (GstGpuBaseTransform, gst_gpu_base_transform, GST, GPU_
  * @copies: the element is there for copying: frames of another device are taken, too. It works on a stream of its own,
  *   and what its output's stream is it sets itself.
  * @follows: the element always works on the device of its frames, whatever its property says
+ * @any_format: the format of what goes out can be chosen, so that caps of a batch do not have to say one
  * @batch_to_tensor: a batch may become one dense tensor: the destination's images are its parts then
  * @update: in the streaming thread, before each frame and each new caps: takes over properties that were changed.
  *   Returns whether caps, passthrough or memory must be negotiated again. Caps are then transformed with
@@ -81,6 +82,7 @@ struct _GstGpuBaseTransformClass {
   gboolean in_place;
   gboolean copies;
   gboolean follows;
+  gboolean any_format;
   gboolean batch_to_tensor;
 
   gboolean (*update) (GstGpuBaseTransform *self);

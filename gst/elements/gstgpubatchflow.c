@@ -158,6 +158,17 @@ tensor_sources (const GstStructure *tensor)
   return caps;
 }
 
+/* Caps that leave a format out are fixed, and nobody would ask downstream for one. */
+static void
+offer_formats (GstBaseTransform *trans, GstCaps *batch)
+{
+  g_autoptr (GstCaps) all = gst_pad_get_pad_template_caps (GST_BASE_TRANSFORM_SRC_PAD (trans));
+
+  if (GST_GPU_BASE_TRANSFORM_GET_CLASS (trans)->any_format &&
+      !gst_structure_has_field (gst_caps_get_structure (batch, 0), "format"))
+    gst_caps_set_value (batch, "format", gst_structure_get_value (gst_caps_get_structure (all, 0), "format"));
+}
+
 /* Towards the sink pad, a field that may have any of a number of values is none of the batch's: each frame has its own.
  * The other way it is what can be asked for; see gst_gpu_batch_fixate_caps(). */
 static GstCaps *
@@ -175,6 +186,8 @@ transform_batch_caps (GstBaseTransform *trans, GstPadDirection direction, const 
     if (!gst_structure_has_name (its, "video/x-raw"))
       continue;
     batch = with_name (GST_GPU_BATCH_NAME, its, direction == GST_PAD_SRC);
+    if (direction == GST_PAD_SINK)
+      offer_formats (trans, batch);
     if (gst_structure_has_field (structure, "batch-size"))
       gst_caps_set_value (batch, "batch-size", gst_structure_get_value (structure, "batch-size"));
     result = gst_caps_merge (result, batch);
@@ -207,6 +220,31 @@ gst_gpu_base_transform_transform_caps (GstBaseTransform *trans, GstPadDirection 
   return gst_gpu_caps_filter (result, filter);
 }
 
+/* Whether @structure asks for something that the element does not choose, which has no part in @full. */
+static gboolean
+asks_for_more (const GstStructure *structure, const GstStructure *full)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (fields) && gst_structure_has_name (structure, GST_GPU_BATCH_NAME); i++)
+    if (gst_structure_has_field (structure, fields[i]) && !(full && gst_structure_has_field (full, fields[i])))
+      return TRUE;
+  return FALSE;
+}
+
+/* Of what is left, the first that the frames can become: an element further down that converts would like best what it
+ * need not convert. Returns: (transfer full): caps of one structure. */
+static GstCaps *
+choose_structure (GstCaps *others, const GstStructure *full)
+{
+  guint i = 0;
+  GstCaps *result;
+
+  while (i < gst_caps_get_size (others) && asks_for_more (gst_caps_get_structure (others, i), full))
+    i++;
+  result = gst_caps_copy_nth (others, i < gst_caps_get_size (others) ? i : 0);
+  gst_caps_unref (others);
+  return result;
+}
+
 GstCaps *
 gst_gpu_batch_fixate_caps (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps, GstCaps *others)
 {
@@ -216,7 +254,7 @@ gst_gpu_batch_fixate_caps (GstBaseTransform *trans, GstPadDirection direction, G
 
   if (gst_caps_is_empty (others))
     return others;
-  others = gst_caps_make_writable (gst_caps_truncate (others));
+  others = choose_structure (others, full);
   if (!gst_gpu_caps_are_batch (others))
     return gst_caps_fixate (others);
   structure = gst_caps_get_structure (others, 0);

@@ -355,6 +355,7 @@ gst_gpu_convert_class_init (GstGpuConvertClass *klass)
       "\"video/x-raw(memory:GPUCache),format=RGB\" ! gpudownload ! pngenc ! filesink location=convert.png");
 
   trans_class->set_caps = GST_DEBUG_FUNCPTR (gst_gpu_convert_set_caps);
+  base_class->any_format = TRUE;
   base_class->transform_frame_caps = gst_gpu_convert_transform_caps;
   base_class->fixate_frame_caps = gst_gpu_convert_fixate_caps;
   base_class->set_batch = gst_gpu_convert_set_batch;

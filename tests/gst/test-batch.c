@@ -77,7 +77,8 @@ feed (Rig *rig, guint i, guint number)
   fail_unless_equals_int (gst_harness_push (rig->in[i], make_frame (rig, i, number)), GST_FLOW_OK);
 }
 
-/* The next batch must have these frames of these pads. -1 ends the list; a number of -2 is an end without a frame. */
+/* The next batch must have these frames of these pads. -1 ends the list; a number of -2 is an end without a frame, one
+ * of -3 a gap. */
 static GstBuffer *
 expect_batch (Rig *rig, ...)
 {
@@ -100,6 +101,11 @@ expect_batch (Rig *rig, ...)
     fail_unless_equals_int (frame->pad, pad);
     if (number == -2) {
       fail_unless (!frame->buffer && frame->eos);
+      continue;
+    }
+    if (number == -3) {
+      fail_unless (!frame->buffer && !frame->eos && !frame->caps);
+      fail_unless (GST_CLOCK_TIME_IS_VALID (frame->pts) && GST_CLOCK_TIME_IS_VALID (frame->duration));
       continue;
     }
     fail_unless (frame->buffer != NULL);
@@ -205,6 +211,96 @@ GST_START_TEST (test_early_end)
     }
   }
   rig_clear (&rig);
+}
+GST_END_TEST
+
+/* A gap stands for the frame that is not there: nobody waits for it. */
+GST_START_TEST (test_gap)
+{
+  Rig rig;
+  GstBuffer *batch;
+
+  rig_init (&rig, 2, "gpubatch");
+  feed (&rig, 0, 0);
+  gst_harness_push_event (rig.in[1], gst_event_new_gap (0, GST_SECOND / 25));
+  batch = expect_batch (&rig, 0, 0, 1, -3, -1);
+  fail_unless_equals_uint64 (gst_buffer_get_gpu_batch_meta (batch)->frames[1].pts, 0);
+  fail_unless_equals_uint64 (gst_buffer_get_gpu_batch_meta (batch)->frames[1].duration, GST_SECOND / 25);
+  gst_buffer_unref (batch);
+  feed (&rig, 1, 1);
+  feed (&rig, 0, 1);
+  gst_buffer_unref (expect_batch (&rig, 0, 1, 1, 1, -1));
+  rig_clear (&rig);
+}
+GST_END_TEST
+
+/* And comes out again as one. */
+static GstPadProbeReturn
+count_gaps (GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  GstClockTime time, duration;
+
+  if (GST_EVENT_TYPE (GST_PAD_PROBE_INFO_EVENT (info)) == GST_EVENT_GAP) {
+    gst_event_parse_gap (GST_PAD_PROBE_INFO_EVENT (info), &time, &duration);
+    fail_unless_equals_uint64 (time, GST_SECOND / 25);
+    fail_unless_equals_uint64 (duration, GST_SECOND / 25);
+    g_atomic_int_inc ((gint *)data);
+  }
+  return GST_PAD_PROBE_OK;
+}
+
+static void
+watch_gaps (GstElement *unbatch, GstPad *pad, gpointer data)
+{
+  GstElement *sink = gst_element_factory_make ("fakesink", NULL);
+  GstPad *end = gst_element_get_static_pad (sink, "sink");
+
+  g_object_set (sink, "async", FALSE, NULL);
+  gst_bin_add (GST_BIN (GST_OBJECT_PARENT (unbatch)), sink);
+  gst_element_sync_state_with_parent (sink);
+  fail_unless_equals_int (gst_pad_link (pad, end), GST_PAD_LINK_OK);
+  gst_object_unref (end);
+  gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, count_gaps, data, NULL);
+}
+
+GST_START_TEST (test_gap_round_trip)
+{
+  GstElement *batch = gst_element_factory_make ("gpubatch", NULL);
+  GstElement *unbatch = gst_element_factory_make ("gpuunbatch", NULL);
+  GstHarness *in, *other;
+  GstVideoInfo info;
+  GpuDevice *device = test_device_new ();
+  Rig rig = {.device = device, .allocator = gst_gpu_allocator_new (device)};
+  GstElement *bin = gst_bin_new (NULL);
+  gint gaps = 0;
+
+  gst_object_ref_sink (bin);
+  gst_bin_add_many (GST_BIN (bin), batch, unbatch, NULL);
+  fail_unless (gst_element_link (batch, unbatch));
+  g_signal_connect (unbatch, "pad-added", G_CALLBACK (watch_gaps), &gaps);
+  test_video_info (&info, GST_VIDEO_FORMAT_GRAY8, 16, 16);
+  rig.info[0] = rig.info[1] = info;
+  in = gst_harness_new_with_element (batch, "sink_0", NULL);
+  other = gst_harness_new_with_element (batch, "sink_1", NULL);
+  gst_element_set_state (bin, GST_STATE_PLAYING);
+  gst_harness_set_src_caps (in, test_caps (GST_VIDEO_FORMAT_GRAY8, 16, 16));
+  gst_harness_set_src_caps (other, test_caps (GST_VIDEO_FORMAT_GRAY8, 16, 16));
+  for (guint number = 0; number < 3; number++) {
+    gst_harness_push (in, make_frame (&rig, 0, number));
+    if (number == 1)
+      gst_harness_push_event (other, gst_event_new_gap (GST_SECOND / 25, GST_SECOND / 25));
+    else
+      gst_harness_push (other, make_frame (&rig, 1, number));
+  }
+  for (guint i = 0; i < 100 && !g_atomic_int_get (&gaps); i++)
+    g_usleep (10000);
+  fail_unless_equals_int (g_atomic_int_get (&gaps), 1);
+  gst_element_set_state (bin, GST_STATE_NULL);
+  gst_harness_teardown (in);
+  gst_harness_teardown (other);
+  gst_object_unref (bin);
+  gst_object_unref (rig.allocator);
+  gpu_device_unref (device);
 }
 GST_END_TEST
 
@@ -715,6 +811,56 @@ GST_END_TEST
 
 /* Results. */
 
+/* A seek of the whole pipeline: each stream goes on at the new place, with its own segment, once. */
+GST_START_TEST (test_seek)
+{
+  Trip trip;
+  GstBus *bus;
+  GstMessage *message;
+
+  trip_init (&trip, "gpubatch name=batch ! gpuflip video-direction=180 ! gpuunbatch name=unbatch "
+                    "videotestsrc num-buffers=100 ! video/x-raw,width=32,height=16,framerate=25/1 ! gpuupload ! "
+                    "queue ! batch.sink_0 "
+                    "videotestsrc num-buffers=100 ! video/x-raw,width=48,height=16,framerate=25/1 ! gpuupload ! "
+                    "queue ! batch.sink_1");
+  gst_element_set_state (trip.pipeline, GST_STATE_PAUSED);
+  bus = gst_element_get_bus (trip.pipeline);
+  for (guint i = 0; i < 500; i++) {
+    guint n = 0;
+
+    for (guint k = 0; k < 2; k++) {
+      g_mutex_lock (&trip.sinks[k].lock);
+      n += trip.sinks[k].pts->len > 0;
+      g_mutex_unlock (&trip.sinks[k].lock);
+    }
+    if (n == 2)
+      break;
+    g_usleep (10000);
+  }
+  fail_unless (gst_element_seek_simple (trip.pipeline, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE,
+                                        2 * GST_SECOND));
+  gst_element_set_state (trip.pipeline, GST_STATE_PLAYING);
+  message = gst_bus_timed_pop_filtered (bus, 60 * GST_SECOND, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
+  fail_unless (message && GST_MESSAGE_TYPE (message) == GST_MESSAGE_EOS);
+  gst_message_unref (message);
+  gst_object_unref (bus);
+  for (guint i = 0; i < 2; i++) {
+    Sink *sink = &trip.sinks[i];
+    guint begin = 0;
+
+    fail_unless_equals_uint64 (sink->start, 2 * GST_SECOND);
+    while (begin < sink->pts->len && g_array_index (sink->pts, GstClockTime, begin) != 2 * GST_SECOND)
+      begin++;
+    fail_unless (begin < sink->pts->len, "no frame of 2 s on stream %u", i);
+    for (guint n = begin; n < sink->pts->len; n++)
+      fail_unless_equals_uint64 (g_array_index (sink->pts, GstClockTime, n),
+                                 2 * GST_SECOND + (n - begin) * GST_SECOND / 25);
+    fail_unless (sink->ended);
+  }
+  trip_clear (&trip);
+}
+GST_END_TEST
+
 /* A checksum of each frame of each stream, in order. */
 static void
 take_frame (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer data)
@@ -730,6 +876,33 @@ take_frame (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer data)
 }
 
 #define STREAMS 4
+
+/* Odd corners, so that chroma is sited between what the frames have. */
+static GstPadProbeReturn
+crop_frame (GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  GstBuffer *buffer = gst_buffer_make_writable (GST_PAD_PROBE_INFO_BUFFER (info));
+  GstVideoCropMeta *crop = gst_buffer_add_video_crop_meta (buffer);
+
+  info->data = buffer;
+  crop->x = 3, crop->y = 5, crop->width = 21, crop->height = 13;
+  return GST_PAD_PROBE_OK;
+}
+
+/* Whether frames have a crop rectangle behind gpuupload. */
+static gboolean cropped;
+
+static void
+crop_stream (GstElement *pipeline, guint i)
+{
+  g_autofree gchar *name = g_strdup_printf ("up%u", i);
+  GstElement *upload = gst_bin_get_by_name (GST_BIN (pipeline), name);
+  GstPad *pad = gst_element_get_static_pad (upload, "src");
+
+  gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_BUFFER, crop_frame, NULL, NULL);
+  gst_object_unref (pad);
+  gst_object_unref (upload);
+}
 
 static void
 run_streams (const gchar *line, GPtrArray *sums[STREAMS])
@@ -747,6 +920,8 @@ run_streams (const gchar *line, GPtrArray *sums[STREAMS])
     g_object_set (sink, "signal-handoffs", TRUE, NULL);
     g_signal_connect (sink, "handoff", G_CALLBACK (take_frame), sums[i]);
     gst_object_unref (sink);
+    if (cropped)
+      crop_stream (trip.pipeline, i);
   }
   trip_run (&trip);
   gst_element_set_state (trip.pipeline, GST_STATE_NULL);
@@ -771,11 +946,12 @@ compare_chains (const gchar *one, const gchar *all)
 
   g_string_append_printf (together, "gpubatch name=batch ! %s ! gpuunbatch name=unbatch ", all);
   for (guint i = 0; i < STREAMS; i++) {
-    g_string_append_printf (alone, "%s ! gpuupload ! %s ! gpudownload ! fakesink name=out%u ", sources[i], one, i);
+    g_string_append_printf (alone, "%s ! gpuupload name=up%u ! %s ! gpudownload ! fakesink name=out%u ", sources[i], i,
+                            one, i);
     g_string_append_printf (together,
-                            "%s ! gpuupload ! batch.sink_%u "
+                            "%s ! gpuupload name=up%u ! batch.sink_%u "
                             "unbatch.src_%u ! queue ! gpudownload ! fakesink name=out%u async=false ",
-                            sources[i], i, i, i);
+                            sources[i], i, i, i, i);
   }
   run_streams (alone->str, expected);
   run_streams (together->str, sums);
@@ -804,8 +980,30 @@ GST_START_TEST (test_same_results)
                   "gpuflip video-direction=horiz ! gpuresize method=nearest-neighbour ! "
                   "video/x-gpu-batch(memory:GPUCache),width=52,height=72 ! gpunormalize base=\"<7>\" ! gpuflip "
                   "video-direction=180");
+  compare_chains ("gpuconvert ! video/x-raw(memory:GPUCache),format=RGBA",
+                  "gpuconvert ! video/x-gpu-batch(memory:GPUCache),format=RGBA");
+  compare_chains ("gpuconvert ! video/x-raw(memory:GPUCache),format=GRAY8",
+                  "gpuconvert ! video/x-gpu-batch(memory:GPUCache),format=GRAY8");
+  compare_chains ("gpuconvert ! video/x-raw(memory:GPUCache),format=RGBA,colorimetry=1:1:0:0",
+                  "gpuconvert ! video/x-gpu-batch(memory:GPUCache),format=RGBA,colorimetry=(string)1:1:0:0");
+  /* Above 576 rows the default is another matrix: colours stay those of the frame that came in. */
+  compare_chains ("gpuresize ! video/x-raw(memory:GPUCache),width=64,height=600 ! gpuconvert ! "
+                  "video/x-raw(memory:GPUCache),format=RGBA",
+                  "gpuresize ! video/x-gpu-batch(memory:GPUCache),width=64,height=600 ! gpuconvert ! "
+                  "video/x-gpu-batch(memory:GPUCache),format=RGBA");
   /* Nothing is asked for: frames stay what they are. */
-  compare_chains ("identity", "gpuresize ! gpuflip");
+  compare_chains ("identity", "gpuresize ! gpuflip ! gpuconvert");
+}
+GST_END_TEST
+
+GST_START_TEST (test_same_results_cropped)
+{
+  cropped = TRUE;
+  compare_chains ("gpuresize ! video/x-raw(memory:GPUCache),width=96,height=64",
+                  "gpuresize ! video/x-gpu-batch(memory:GPUCache),width=96,height=64");
+  compare_chains ("gpuresize method=nearest-neighbour ! video/x-raw(memory:GPUCache),width=52,height=72",
+                  "gpuresize method=nearest-neighbour ! video/x-gpu-batch(memory:GPUCache),width=52,height=72");
+  cropped = FALSE;
 }
 GST_END_TEST
 
@@ -893,24 +1091,27 @@ take_tensor (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer data)
   input->caps = gst_pad_get_current_caps (pad);
 }
 
-GST_START_TEST (test_tensor)
+static void
+check_tensor (const gchar *behind)
 {
   Trip trip = {0};
   Input input = {.last = g_byte_array_new ()};
   GstElement *sink;
   GstStructure *structure;
+  g_autofree gchar *line = NULL;
   const gfloat *values;
 
   /* White, black, and red, which ends first. */
-  trip.pipeline = gst_parse_launch (
+  line = g_strdup_printf (
       "gpubatch name=batch ! gpuresize ! video/x-gpu-batch(memory:GPUCache),width=8,height=6 ! "
       "gpunormalize scale=\"<0.00392156862745098>\" ! "
-      "other/tensors(memory:GPUCache),types=float32 ! fakesink name=sink signal-handoffs=true "
+      "other/tensors(memory:GPUCache),types=float32 %s ! fakesink name=sink signal-handoffs=true "
       "videotestsrc num-buffers=4 pattern=white ! video/x-raw,format=RGB,width=64,height=48 ! gpuupload ! batch.sink_0 "
       "videotestsrc num-buffers=4 pattern=black ! video/x-raw,format=RGBA,width=32,height=10 ! gpuupload ! "
       "batch.sink_1 "
       "videotestsrc num-buffers=2 pattern=red ! video/x-raw,format=BGR,width=10,height=70 ! gpuupload ! batch.sink_2 ",
-      NULL);
+      behind);
+  trip.pipeline = gst_parse_launch (line, NULL);
   sink = gst_bin_get_by_name (GST_BIN (trip.pipeline), "sink");
   g_signal_connect (sink, "handoff", G_CALLBACK (take_tensor), &input);
   trip_run (&trip);
@@ -930,6 +1131,13 @@ GST_START_TEST (test_tensor)
   g_byte_array_unref (input.last);
   gst_clear_caps (&input.caps);
 }
+
+GST_START_TEST (test_tensor)
+{
+  check_tensor ("");
+  /* In system memory, as most models take it. */
+  check_tensor ("! gpudownload");
+}
 GST_END_TEST
 
 static Suite *
@@ -941,6 +1149,8 @@ batch_suite (void)
   suite_add_tcase (suite, tcase);
   tcase_add_test (tcase, test_meta);
   tcase_add_test (tcase, test_early_end);
+  tcase_add_test (tcase, test_gap);
+  tcase_add_test (tcase, test_gap_round_trip);
   tcase_add_test (tcase, test_stall);
   tcase_add_test (tcase, test_live);
   tcase_add_test (tcase, test_max_batch_size);
@@ -952,7 +1162,9 @@ batch_suite (void)
   tcase_add_test (tcase, test_links);
   tcase_add_test (tcase, test_unbatch);
   tcase_add_test (tcase, test_round_trip);
+  tcase_add_test (tcase, test_seek);
   tcase_add_test (tcase, test_same_results);
+  tcase_add_test (tcase, test_same_results_cropped);
   tcase_add_test (tcase, test_refusals);
   tcase_add_test (tcase, test_tensor);
   tcase_add_test (tcase, test_steady);

@@ -49,6 +49,8 @@ struct _GstGpuUnbatch {
   GPtrArray *streams; /* of Stream */
   GstFlowCombiner *combiner;
   guint group;
+
+  guint32 seek; /* the last one's number; under the object lock */
 };
 
 #define GST_TYPE_GPU_UNBATCH (gst_gpu_unbatch_get_type ())
@@ -85,11 +87,25 @@ stream_free (gpointer data)
   g_free (stream);
 }
 
+/* A seek of the pipeline comes from each sink, and is one for all. */
+static gboolean
+is_known_seek (GstGpuUnbatch *self, GstEvent *event)
+{
+  gboolean known;
+
+  GST_OBJECT_LOCK (self);
+  known = GST_EVENT_TYPE (event) == GST_EVENT_SEEK && gst_event_get_seqnum (event) == self->seek;
+  if (GST_EVENT_TYPE (event) == GST_EVENT_SEEK)
+    self->seek = gst_event_get_seqnum (event);
+  GST_OBJECT_UNLOCK (self);
+  return known;
+}
+
 /* A batch does not know the times of a single stream, so what is late is not told to anybody upstream. */
 static gboolean
 src_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {
-  if (GST_EVENT_TYPE (event) == GST_EVENT_QOS) {
+  if (GST_EVENT_TYPE (event) == GST_EVENT_QOS || is_known_seek (GST_GPU_UNBATCH (parent), event)) {
     gst_event_unref (event);
     return TRUE;
   }

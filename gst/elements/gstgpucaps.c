@@ -141,7 +141,11 @@ gst_gpu_base_transform_update (GstGpuBaseTransform *self)
 {
   GstGpuBaseTransformClass *klass = GST_GPU_BASE_TRANSFORM_GET_CLASS (self);
 
-  return klass->update && klass->update (self);
+  if (!klass->update || !klass->update (self))
+    return FALSE;
+  /* Caps of batches may stay what they are although their frames become something else. */
+  gst_gpu_base_transform_forget_batch (self);
+  return TRUE;
 }
 
 gboolean

@@ -168,7 +168,8 @@ start_stream (GstGpuUnbatch *self, Stream *stream, const gchar *stream_id)
 static void
 send_events (GstGpuUnbatch *self, Stream *stream, const GstGpuBatchFrame *frame)
 {
-  if (!GST_OBJECT_PARENT (stream->pad) || g_strcmp0 (stream->stream_id, frame->stream_id)) {
+  /* After its end, a stream of the same name is another one: a pad was released and requested again. */
+  if (!GST_OBJECT_PARENT (stream->pad) || stream->ended || g_strcmp0 (stream->stream_id, frame->stream_id)) {
     stream_reset (stream);
     stream->stream_id = g_strdup (frame->stream_id);
     start_stream (self, stream, frame->stream_id);
@@ -226,6 +227,13 @@ push_frame (GstGpuUnbatch *self, const GstGpuBatchFrame *frame)
   return gst_flow_combiner_update_pad_flow (self->combiner, stream->pad, result);
 }
 
+/* Whether other pads can still take frames. */
+static gboolean
+goes_on (GstFlowReturn result)
+{
+  return result == GST_FLOW_OK || result == GST_FLOW_NOT_LINKED || result == GST_FLOW_EOS;
+}
+
 static GstFlowReturn
 chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
@@ -241,7 +249,8 @@ chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
   }
-  for (guint i = 0; i < meta->n_frames && result == GST_FLOW_OK; i++)
+  /* Pads that are not linked, or whose branch has enough, are no reason to leave out the others. */
+  for (guint i = 0; i < meta->n_frames && goes_on (result); i++)
     result = push_frame (self, &meta->frames[i]);
   gst_buffer_unref (buffer);
   return result;

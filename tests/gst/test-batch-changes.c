@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Batches while something changes: pads go and come back, branches behind gpuunbatch are not there or have enough, and
+ * an element is told to do something else.
+ */
+#include "common.h"
+
+#include <gst/check/gstharness.h>
+
+#define CAPS GST_GPU_BATCH_NAME "(memory:GPUCache)"
+
+/* What came out of one pad of gpuunbatch. */
+typedef struct {
+  GstFlowReturn answer;
+  guint n_frames;
+  guint n_starts;
+  guint n_ends;
+} Branch;
+
+static GstFlowReturn
+take_frame (GstPad *pad, GstObject *parent, GstBuffer *buffer)
+{
+  Branch *branch = gst_pad_get_element_private (pad);
+
+  branch->n_frames++;
+  gst_buffer_unref (buffer);
+  return branch->answer;
+}
+
+static gboolean
+take_event (GstPad *pad, GstObject *parent, GstEvent *event)
+{
+  Branch *branch = gst_pad_get_element_private (pad);
+
+  branch->n_starts += GST_EVENT_TYPE (event) == GST_EVENT_STREAM_START;
+  branch->n_ends += GST_EVENT_TYPE (event) == GST_EVENT_EOS;
+  gst_event_unref (event);
+  return TRUE;
+}
+
+/* Links those that have a name. */
+static void
+link_branch (GstElement *unbatch, GstPad *pad, gpointer data)
+{
+  Branch *branches = data;
+  Branch *branch = &branches[g_str_equal (GST_PAD_NAME (pad), "src_1")];
+  GstPad *sink;
+
+  if (branch->answer == GST_FLOW_NOT_LINKED)
+    return;
+  sink = gst_pad_new (NULL, GST_PAD_SINK);
+  gst_pad_set_element_private (sink, branch);
+  gst_pad_set_chain_function (sink, take_frame);
+  gst_pad_set_event_function (sink, take_event);
+  gst_pad_set_active (sink, TRUE);
+  fail_unless_equals_int (gst_pad_link (pad, sink), GST_PAD_LINK_OK);
+}
+
+static void
+unlink_branches (GstElement *unbatch)
+{
+  g_autoptr (GList) pads = g_list_copy (unbatch->srcpads);
+
+  for (GList *link = pads; link; link = link->next) {
+    GstPad *sink = gst_pad_get_peer (link->data);
+
+    if (!sink)
+      continue;
+    gst_pad_unlink (link->data, sink);
+    gst_object_unref (sink);
+    gst_object_unref (sink);
+  }
+}
+
+/* A frame of pad @number, or what gpubatch says when that pad is gone. */
+static void
+fill_frame (GstGpuBatchFrame *frame, guint number, gboolean is_gone)
+{
+  frame->pad = number;
+  frame->eos = is_gone;
+  if (is_gone)
+    return;
+  frame->stream_id = g_strdup_printf ("camera-%u", number);
+  frame->caps = test_caps (GST_VIDEO_FORMAT_RGBA, 32, 16);
+  frame->buffer = gst_buffer_new ();
+}
+
+static GstHarness *
+unbatch_new (Branch branches[2])
+{
+  GstHarness *harness = gst_harness_new_with_element (gst_element_factory_make ("gpuunbatch", NULL), "sink", NULL);
+
+  gst_object_unref (harness->element);
+  g_signal_connect (harness->element, "pad-added", G_CALLBACK (link_branch), branches);
+  gst_harness_set_src_caps_str (harness, CAPS);
+  return harness;
+}
+
+/* The same source on a pad of the same name: its stream begins again after its end. */
+GST_START_TEST (test_stream_again)
+{
+  Branch branches[2] = {{.answer = GST_FLOW_OK}, {.answer = GST_FLOW_OK}};
+  GstHarness *harness = unbatch_new (branches);
+
+  for (guint n = 0; n < 5; n++) {
+    GstBuffer *batch = gst_buffer_new ();
+    GstGpuBatchMeta *meta = gst_buffer_add_gpu_batch_meta (batch, 2);
+
+    fill_frame (&meta->frames[0], 0, FALSE);
+    fill_frame (&meta->frames[1], 1, n == 2);
+    fail_unless_equals_int (gst_harness_push (harness, batch), GST_FLOW_OK);
+  }
+  fail_unless_equals_int (branches[0].n_frames, 5);
+  fail_unless_equals_int (branches[0].n_starts, 1);
+  fail_unless_equals_int (branches[0].n_ends, 0);
+  fail_unless_equals_int (branches[1].n_frames, 4);
+  fail_unless_equals_int (branches[1].n_starts, 2);
+  fail_unless_equals_int (branches[1].n_ends, 1);
+  unlink_branches (harness->element);
+  gst_harness_teardown (harness);
+}
+GST_END_TEST
+
+/* What becomes of the first frame of a batch is nothing to the second. */
+static void
+check_other_branch (GstFlowReturn answer)
+{
+  Branch branches[2] = {{.answer = answer}, {.answer = GST_FLOW_OK}};
+  GstHarness *harness = unbatch_new (branches);
+
+  for (guint n = 0; n < 3; n++) {
+    GstBuffer *batch = gst_buffer_new ();
+    GstGpuBatchMeta *meta = gst_buffer_add_gpu_batch_meta (batch, 2);
+
+    fill_frame (&meta->frames[0], 0, FALSE);
+    fill_frame (&meta->frames[1], 1, FALSE);
+    fail_unless_equals_int (gst_harness_push (harness, batch), GST_FLOW_OK);
+  }
+  fail_unless_equals_int (branches[1].n_frames, 3);
+  unlink_branches (harness->element);
+  gst_harness_teardown (harness);
+}
+
+GST_START_TEST (test_other_branch)
+{
+  check_other_branch (GST_FLOW_NOT_LINKED);
+  check_other_branch (GST_FLOW_EOS);
+}
+GST_END_TEST
+
+/* The size that the frame of a batch has behind gpuflip. */
+static void
+expect_size (GstHarness *harness, GstAllocator *allocator, GstCaps *caps, const gchar *direction, gint width,
+             gint height)
+{
+  g_autoptr (GError) error = NULL;
+  GstBuffer *batch = gst_buffer_new ();
+  GstGpuBatchFrame *frame = gst_buffer_add_gpu_batch_meta (batch, 1)->frames;
+  const GstStructure *structure;
+  GstVideoInfo info;
+  gint value;
+
+  test_video_info (&info, GST_VIDEO_FORMAT_RGBA, 32, 16);
+  frame->caps = gst_caps_ref (caps);
+  frame->buffer = test_buffer_new (gst_gpu_allocator_alloc_video (GST_GPU_ALLOCATOR (allocator), &info, FALSE,
+                                                                  GPU_MEMORY_STREAM_ORDERED, NULL, &error));
+  g_assert_no_error (error);
+  gst_util_set_object_arg (G_OBJECT (harness->element), "video-direction", direction);
+  fail_unless_equals_int (gst_harness_push (harness, batch), GST_FLOW_OK);
+  batch = gst_harness_pull (harness);
+  structure = gst_caps_get_structure (gst_buffer_get_gpu_batch_meta (batch)->frames[0].caps, 0);
+  fail_unless (gst_structure_get_int (structure, "width", &value));
+  fail_unless_equals_int (value, width);
+  fail_unless (gst_structure_get_int (structure, "height", &value));
+  fail_unless_equals_int (value, height);
+  gst_buffer_unref (batch);
+}
+
+/* A batch's caps stay what they are when its frames are turned another way. */
+GST_START_TEST (test_direction_changes)
+{
+  GpuDevice *device = test_device_new ();
+  GstAllocator *allocator = gst_gpu_allocator_new (device);
+  GstHarness *harness = gst_harness_new ("gpuflip");
+  GstCaps *caps = test_caps (GST_VIDEO_FORMAT_RGBA, 32, 16);
+
+  gst_harness_set_src_caps_str (harness, CAPS);
+  expect_size (harness, allocator, caps, "180", 32, 16);
+  expect_size (harness, allocator, caps, "90r", 16, 32);
+  expect_size (harness, allocator, caps, "identity", 32, 16);
+  expect_size (harness, allocator, caps, "90l", 16, 32);
+  expect_size (harness, allocator, caps, "horiz", 32, 16);
+  gst_harness_teardown (harness);
+  gst_caps_unref (caps);
+  gst_object_unref (allocator);
+  gpu_device_unref (device);
+}
+GST_END_TEST
+
+static Suite *
+batch_changes_suite (void)
+{
+  Suite *suite = suite_create ("batch-changes");
+  TCase *tcase = tcase_create ("general");
+
+  suite_add_tcase (suite, tcase);
+  tcase_add_test (tcase, test_stream_again);
+  tcase_add_test (tcase, test_other_branch);
+  tcase_add_test (tcase, test_direction_changes);
+  return suite;
+}
+
+int
+main (int argc, char **argv)
+{
+  return test_run (argc, argv, batch_changes_suite, "batch-changes");
+}

@@ -135,15 +135,17 @@ gst_gpu_batch_create_new_pad (GstAggregator *aggregator, GstPadTemplate *templat
   return pad;
 }
 
+/* When no frame of it can follow, and before the streaming thread hears that it is gone. */
 static void
-gst_gpu_batch_release_pad (GstElement *element, GstPad *pad)
+gst_gpu_batch_pad_removed (GstElement *element, GstPad *pad)
 {
   GstGpuBatch *self = GST_GPU_BATCH (element);
 
+  if (GST_PAD_IS_SRC (pad))
+    return;
   GST_OBJECT_LOCK (self);
   g_array_append_val (self->released, GST_GPU_BATCH_PAD (pad)->number);
   GST_OBJECT_UNLOCK (self);
-  GST_ELEMENT_CLASS (parent_class)->release_pad (element, pad);
 }
 
 static gboolean
@@ -422,14 +424,14 @@ is_all_over (GPtrArray *pads)
   return TRUE;
 }
 
-/* How many frames a batch has at most. */
+/* How many frames a batch of @n_pads pads has at most. */
 static guint
-get_batch_size (GstGpuBatch *self)
+get_batch_size (GstGpuBatch *self, guint n_pads)
 {
   guint size;
 
   GST_OBJECT_LOCK (self);
-  size = self->max_batch_size ? self->max_batch_size : GST_ELEMENT (self)->numsinkpads;
+  size = self->max_batch_size ? self->max_batch_size : n_pads;
   GST_OBJECT_UNLOCK (self);
   return MAX (size, 1);
 }
@@ -447,30 +449,31 @@ static GstFlowReturn
 gst_gpu_batch_aggregate (GstAggregator *aggregator, gboolean timeout)
 {
   GstGpuBatch *self = GST_GPU_BATCH (aggregator);
-  g_autoptr (GPtrArray) pads = list_pads (self);
+  g_autoptr (GPtrArray) pads = NULL;
   g_autoptr (GArray) items = g_array_new (FALSE, FALSE, sizeof (Item));
   GstFlowReturn result = GST_FLOW_OK;
-  guint most, sent = 0;
+  guint most, n_ends, sent = 0;
 
   g_array_set_clear_func (items, clear_item);
+  /* In this order, or a pad that takes the name of one that was released could have a frame before that one's end. */
   collect_released (self, items);
+  n_ends = items->len;
+  pads = list_pads (self);
   if (!collect (self, pads, items))
     return GST_FLOW_ERROR;
   if (!items->len)
     return is_all_over (pads) ? GST_FLOW_EOS : GST_FLOW_OK;
 
-  most = get_batch_size (self);
+  /* Of the pads as they were looked at: one may have been released since. */
+  most = get_batch_size (self, pads->len);
   if (most != self->batch_size) {
     g_autoptr (GstCaps) caps = make_caps (self->batch_size = most);
 
     gst_aggregator_set_src_caps (aggregator, caps);
   }
-  /* Ends of streams whose pads are gone come on top. */
-  GST_OBJECT_LOCK (self);
-  most = self->max_batch_size ? self->max_batch_size : items->len;
-  GST_OBJECT_UNLOCK (self);
   while (sent < items->len && result == GST_FLOW_OK) {
-    const guint n = MIN (most, items->len - sent);
+    /* Ends of streams whose pads are gone come on top. */
+    const guint n = MIN (most + (sent ? 0 : n_ends), items->len - sent);
     const guint first = sent;
 
     sent += n;
@@ -521,7 +524,13 @@ static GstFlowReturn
 gst_gpu_batch_update_src_caps (GstAggregator *aggregator, GstCaps *caps, GstCaps **result)
 {
   GstGpuBatch *self = GST_GPU_BATCH (aggregator);
-  g_autoptr (GstCaps) own = make_caps (self->batch_size = get_batch_size (self));
+  g_autoptr (GstCaps) own = NULL;
+  guint n_pads;
+
+  GST_OBJECT_LOCK (self);
+  n_pads = GST_ELEMENT (self)->numsinkpads;
+  GST_OBJECT_UNLOCK (self);
+  own = make_caps (self->batch_size = get_batch_size (self, n_pads));
 
   /* Who insists on a size or format has to put an element in between that sees to it. */
   if (!gst_caps_is_subset (own, caps)) {
@@ -616,7 +625,7 @@ gst_gpu_batch_class_init (GstGpuBatchClass *klass)
       "videotestsrc num-buffers=30 pattern=ball ! video/x-raw,width=640,height=480 ! gpuupload ! batch.sink_1 "
       "unbatch.src_0 ! queue ! gpudownload ! fakesink unbatch.src_1 ! queue ! gpudownload ! fakesink");
 
-  element_class->release_pad = GST_DEBUG_FUNCPTR (gst_gpu_batch_release_pad);
+  element_class->pad_removed = GST_DEBUG_FUNCPTR (gst_gpu_batch_pad_removed);
   aggregator_class->create_new_pad = GST_DEBUG_FUNCPTR (gst_gpu_batch_create_new_pad);
   aggregator_class->sink_event = GST_DEBUG_FUNCPTR (gst_gpu_batch_sink_event);
   aggregator_class->get_next_time = GST_DEBUG_FUNCPTR (gst_gpu_batch_get_next_time);

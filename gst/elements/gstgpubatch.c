@@ -491,6 +491,7 @@ gst_gpu_batch_start (GstAggregator *aggregator)
   GstGpuBatch *self = GST_GPU_BATCH (aggregator);
 
   self->last = GST_CLOCK_TIME_NONE;
+  self->batch_size = 0;
   GST_OBJECT_LOCK (self);
   g_array_set_size (self->released, 0);
   GST_OBJECT_UNLOCK (self);

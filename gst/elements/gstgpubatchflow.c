@@ -576,8 +576,9 @@ gst_gpu_base_transform_new_batch (GstGpuBaseTransform *self, GpuStream *stream, 
     if (!gpu_image_spec_init (&specs[n++], spec->format, spec->width, spec->height, 0, error))
       return NULL;
   }
+  /* Ends of streams alone are nothing that a model is to look at. */
   if (priv->tensor_size > 0)
-    return new_tensor (self, stream, in, n, error);
+    return n > 0 ? new_tensor (self, stream, in, n, error) : NULL;
 
   out = copy_batch (in);
   if (n == 0)

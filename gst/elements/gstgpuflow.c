@@ -113,7 +113,7 @@ prepare_batch (GstGpuBaseTransform *self, GstBuffer *in, GstBuffer **out)
   if (choose_stream (self, gst_gpu_batch_stream (in), &error))
     *out = gst_gpu_base_transform_new_batch (self, priv->stream, in, &error);
   if (!error)
-    return GST_FLOW_OK;
+    return *out ? GST_FLOW_OK : GST_BASE_TRANSFORM_FLOW_DROPPED;
   gst_gpu_base_transform_post_error (self, error);
   return GST_FLOW_ERROR;
 }

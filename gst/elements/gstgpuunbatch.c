@@ -203,8 +203,9 @@ end_stream (Stream *stream)
 
 /* Frames. */
 
+/* Takes the frame's buffer if @takes: then nobody else has it, and an element behind may write to it. */
 static GstFlowReturn
-push_frame (GstGpuUnbatch *self, const GstGpuBatchFrame *frame)
+push_frame (GstGpuUnbatch *self, GstGpuBatchFrame *frame, gboolean takes)
 {
   Stream *stream = find_stream (self, frame->pad);
   GstFlowReturn result = GST_FLOW_OK;
@@ -219,7 +220,7 @@ push_frame (GstGpuUnbatch *self, const GstGpuBatchFrame *frame)
     stream = make_stream (self, frame->pad);
   send_events (self, stream, frame);
   if (frame->buffer)
-    result = gst_pad_push (stream->pad, gst_buffer_ref (frame->buffer));
+    result = gst_pad_push (stream->pad, takes ? g_steal_pointer (&frame->buffer) : gst_buffer_ref (frame->buffer));
   else if (!frame->eos && GST_CLOCK_TIME_IS_VALID (frame->pts))
     gst_pad_push_event (stream->pad, gst_event_new_gap (frame->pts, frame->duration));
   if (frame->eos)
@@ -239,6 +240,7 @@ chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
   GstGpuUnbatch *self = GST_GPU_UNBATCH (parent);
   const GstGpuBatchMeta *meta = gst_buffer_get_gpu_batch_meta (buffer);
+  const gboolean takes = gst_buffer_is_writable (buffer);
   GstFlowReturn result = GST_FLOW_OK;
 
   if (!meta) {
@@ -251,7 +253,7 @@ chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   }
   /* Pads that are not linked, or whose branch has enough, are no reason to leave out the others. */
   for (guint i = 0; i < meta->n_frames && goes_on (result); i++)
-    result = push_frame (self, &meta->frames[i]);
+    result = push_frame (self, &meta->frames[i], takes);
   gst_buffer_unref (buffer);
   return result;
 }

@@ -15,6 +15,7 @@ typedef struct {
   guint n_frames;
   guint n_starts;
   guint n_ends;
+  gboolean is_shared; /* a frame was somebody else's, too */
 } Branch;
 
 static GstFlowReturn
@@ -23,6 +24,7 @@ take_frame (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   Branch *branch = gst_pad_get_element_private (pad);
 
   branch->n_frames++;
+  branch->is_shared |= !gst_buffer_is_writable (buffer);
   gst_buffer_unref (buffer);
   return branch->answer;
 }
@@ -137,6 +139,7 @@ check_other_branch (GstFlowReturn answer)
     fail_unless_equals_int (gst_harness_push (harness, batch), GST_FLOW_OK);
   }
   fail_unless_equals_int (branches[1].n_frames, 3);
+  fail_if (branches[1].is_shared);
   unlink_branches (harness->element);
   gst_harness_teardown (harness);
 }
@@ -145,6 +148,42 @@ GST_START_TEST (test_other_branch)
 {
   check_other_branch (GST_FLOW_NOT_LINKED);
   check_other_branch (GST_FLOW_EOS);
+}
+GST_END_TEST
+
+/* What is left of a batch whose frames all ended: no tensor, but nothing is wrong either. */
+GST_START_TEST (test_only_ends)
+{
+  GpuDevice *device = test_device_new ();
+  GstAllocator *allocator = gst_gpu_allocator_new (device);
+  GstHarness *harness = gst_harness_new ("gpunormalize");
+
+  gst_harness_set_sink_caps_str (harness, GST_GPU_TENSOR_NAME "(memory:GPUCache),dimensions=(string)32:16:3:2,"
+                                                              "types=(string)float32");
+  gst_harness_set_src_caps_str (harness, CAPS ",batch-size=2");
+  for (guint n = 0; n < 3; n++) {
+    g_autoptr (GError) error = NULL;
+    GstBuffer *batch = gst_buffer_new ();
+    GstGpuBatchMeta *meta = gst_buffer_add_gpu_batch_meta (batch, 2);
+    GstVideoInfo info;
+
+    test_video_info (&info, GST_VIDEO_FORMAT_RGB, 32, 16);
+    for (guint i = 0; i < 2; i++) {
+      meta->frames[i].pad = i;
+      meta->frames[i].eos = n == 1;
+      if (n == 1)
+        continue;
+      meta->frames[i].caps = test_caps (GST_VIDEO_FORMAT_RGB, 32, 16);
+      meta->frames[i].buffer = test_buffer_new (gst_gpu_allocator_alloc_video (
+          GST_GPU_ALLOCATOR (allocator), &info, FALSE, GPU_MEMORY_STREAM_ORDERED, NULL, &error));
+      g_assert_no_error (error);
+    }
+    fail_unless_equals_int (gst_harness_push (harness, batch), GST_FLOW_OK);
+    fail_unless_equals_int (gst_harness_buffers_received (harness), n < 2 ? 1 : 2);
+  }
+  gst_harness_teardown (harness);
+  gst_object_unref (allocator);
+  gpu_device_unref (device);
 }
 GST_END_TEST
 
@@ -206,6 +245,7 @@ batch_changes_suite (void)
   suite_add_tcase (suite, tcase);
   tcase_add_test (tcase, test_stream_again);
   tcase_add_test (tcase, test_other_branch);
+  tcase_add_test (tcase, test_only_ends);
   tcase_add_test (tcase, test_direction_changes);
   return suite;
 }

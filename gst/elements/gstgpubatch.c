@@ -21,8 +21,7 @@
  * frame: then what is there goes out. So a pad of a lower framerate, or one that is paused, is simply not in each
  * batch, and a late frame is in a later one.
  *
- * Of more frames than `max-batch-size` several batches are made. The times of a batch are running times: that of its
- * earliest frame.
+ * Of more frames than `max-batch-size` several batches are made. A batch has the running time of its earliest frame.
  *
  * Pads can be requested and released while playing; the stream of one that is released is at its end.
  *
@@ -384,6 +383,21 @@ collect (GstGpuBatch *self, GPtrArray *pads, GArray *items)
   return TRUE;
 }
 
+/* The position of a running time in the segment of the batches, which begins where a seek went. */
+static GstClockTime
+position_of (GstGpuBatch *self, GstClockTime time)
+{
+  GstPad *pad = GST_AGGREGATOR_SRC_PAD (self);
+  const GstSegment *segment = &GST_AGGREGATOR_PAD (pad)->segment;
+  GstClockTime position = GST_CLOCK_TIME_NONE;
+
+  GST_OBJECT_LOCK (pad);
+  if (GST_CLOCK_TIME_IS_VALID (time) && segment->format == GST_FORMAT_TIME)
+    position = gst_segment_position_from_running_time (segment, GST_FORMAT_TIME, time);
+  GST_OBJECT_UNLOCK (pad);
+  return GST_CLOCK_TIME_IS_VALID (position) ? position : time;
+}
+
 /* Takes over the frames of @items. */
 static GstFlowReturn
 push_batch (GstGpuBatch *self, const Item *items, guint n)
@@ -407,6 +421,7 @@ push_batch (GstGpuBatch *self, const Item *items, guint n)
   if (GST_CLOCK_TIME_IS_VALID (self->last) && (!GST_CLOCK_TIME_IS_VALID (time) || time < self->last))
     time = self->last;
   self->last = time;
+  time = position_of (self, time);
   GST_BUFFER_PTS (buffer) = time;
   GST_BUFFER_DURATION (buffer) = duration;
   if (GST_CLOCK_TIME_IS_VALID (time))

@@ -236,6 +236,47 @@ GST_START_TEST (test_direction_changes)
 }
 GST_END_TEST
 
+static void
+count_batch (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer data)
+{
+  g_atomic_int_inc ((gint *)data);
+}
+
+/* A sink of batches finds them in the segment, also after a seek. */
+GST_START_TEST (test_seek_to_sink)
+{
+  gint n = 0;
+  g_autoptr (GError) error = NULL;
+  GstElement *pipeline = gst_parse_launch ("videotestsrc num-buffers=100 ! "
+                                           "video/x-raw,width=32,height=16,framerate=25/1 ! gpuupload ! gpubatch ! "
+                                           "fakesink name=sink signal-handoffs=true",
+                                           &error);
+  GstElement *sink;
+  GstBus *bus;
+  GstMessage *message;
+
+  g_assert_no_error (error);
+  sink = gst_bin_get_by_name (GST_BIN (pipeline), "sink");
+  g_signal_connect (sink, "handoff", G_CALLBACK (count_batch), &n);
+  gst_element_set_state (pipeline, GST_STATE_PAUSED);
+  fail_unless_equals_int (gst_element_get_state (pipeline, NULL, NULL, 30 * GST_SECOND), GST_STATE_CHANGE_SUCCESS);
+  fail_unless (gst_element_seek_simple (pipeline, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE,
+                                        3 * GST_SECOND));
+  fail_unless_equals_int (gst_element_get_state (pipeline, NULL, NULL, 30 * GST_SECOND), GST_STATE_CHANGE_SUCCESS);
+  g_atomic_int_set (&n, 0);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  bus = gst_element_get_bus (pipeline);
+  message = gst_bus_timed_pop_filtered (bus, 60 * GST_SECOND, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
+  fail_unless (message && GST_MESSAGE_TYPE (message) == GST_MESSAGE_EOS);
+  gst_message_unref (message);
+  gst_object_unref (bus);
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  fail_unless (g_atomic_int_get (&n) >= 90, "%d batches", g_atomic_int_get (&n));
+  gst_object_unref (sink);
+  gst_object_unref (pipeline);
+}
+GST_END_TEST
+
 static Suite *
 batch_changes_suite (void)
 {
@@ -245,6 +286,7 @@ batch_changes_suite (void)
   suite_add_tcase (suite, tcase);
   tcase_add_test (tcase, test_stream_again);
   tcase_add_test (tcase, test_other_branch);
+  tcase_add_test (tcase, test_seek_to_sink);
   tcase_add_test (tcase, test_only_ends);
   tcase_add_test (tcase, test_direction_changes);
   return suite;

@@ -74,7 +74,7 @@ typedef struct {
  * frame i, which has no buffer, is part i, and the parts beyond the frames are zeros. Gaps and ends are left out there.
  *
  * Copying the buffer copies the meta, with references to the same frames: those are written to only if the batch's
- * buffer and they are writable. The times of the batch's buffer are running times.
+ * buffer and they are writable. The batch's buffer has the running time of its earliest frame.
  *
  * Since: 0.1
  */

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Elements that work on batches: what they make of each frame is what they make of it alone, as frames and as a tensor;
+ * what they refuse; and that they ask for no memory once they run.
+ */
+#include "batch.h"
+
+/* A checksum of each frame of each stream, in order. */
+static void
+take_frame (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer data)
+{
+  GPtrArray *sums = data;
+  g_autofree gchar *sum = NULL;
+  GstMapInfo map;
+
+  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
+  sum = g_compute_checksum_for_data (G_CHECKSUM_SHA1, map.data, map.size);
+  g_ptr_array_add (sums, g_strdup_printf ("%" GST_TIME_FORMAT " %s", GST_TIME_ARGS (GST_BUFFER_PTS (buffer)), sum));
+  gst_buffer_unmap (buffer, &map);
+}
+
+#define STREAMS 4
+
+/* Odd corners, so that chroma is sited between what the frames have. */
+static GstPadProbeReturn
+crop_frame (GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  GstBuffer *buffer = gst_buffer_make_writable (GST_PAD_PROBE_INFO_BUFFER (info));
+  GstVideoCropMeta *crop = gst_buffer_add_video_crop_meta (buffer);
+
+  info->data = buffer;
+  crop->x = 3, crop->y = 5, crop->width = 21, crop->height = 13;
+  return GST_PAD_PROBE_OK;
+}
+
+/* Whether frames have a crop rectangle behind gpuupload. */
+static gboolean cropped;
+
+static void
+crop_stream (GstElement *pipeline, guint i)
+{
+  g_autofree gchar *name = g_strdup_printf ("up%u", i);
+  GstElement *upload = gst_bin_get_by_name (GST_BIN (pipeline), name);
+  GstPad *pad = gst_element_get_static_pad (upload, "src");
+
+  gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_BUFFER, crop_frame, NULL, NULL);
+  gst_object_unref (pad);
+  gst_object_unref (upload);
+}
+
+static void
+run_streams (const gchar *line, GPtrArray *sums[STREAMS])
+{
+  GstElement *pipeline;
+  g_autoptr (GError) error = NULL;
+
+  pipeline = gst_parse_launch (line, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < STREAMS; i++) {
+    g_autofree gchar *name = g_strdup_printf ("out%u", i);
+    GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), name);
+
+    sums[i] = g_ptr_array_new_with_free_func (g_free);
+    g_object_set (sink, "signal-handoffs", TRUE, NULL);
+    g_signal_connect (sink, "handoff", G_CALLBACK (take_frame), sums[i]);
+    gst_object_unref (sink);
+    if (cropped)
+      crop_stream (pipeline, i);
+  }
+  play_to_end (pipeline);
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (pipeline);
+}
+
+/* Four cameras of different sizes and formats, one of which ends early. No size, turned or not, has rows with padding,
+ * in which anything may be. */
+static const gchar *const sources[STREAMS] = {
+    "videotestsrc num-buffers=5 pattern=ball ! video/x-raw,format=RGBA,width=320,height=240",
+    "videotestsrc num-buffers=5 pattern=smpte ! video/x-raw,format=NV12,width=100,height=60",
+    "videotestsrc num-buffers=3 pattern=gradient ! video/x-raw,format=RGB,width=64,height=480",
+    "videotestsrc num-buffers=5 pattern=spokes ! video/x-raw,format=GRAY8,width=36,height=24",
+};
+
+/* @one: the elements for a frame; @all: the same for a batch. */
+static void
+compare_chains (const gchar *one, const gchar *all)
+{
+  g_autoptr (GString) alone = g_string_new (NULL), together = g_string_new (NULL);
+  GPtrArray *expected[STREAMS], *sums[STREAMS];
+
+  g_string_append_printf (together, "gpubatch name=batch ! %s ! gpuunbatch name=unbatch ", all);
+  for (guint i = 0; i < STREAMS; i++) {
+    g_string_append_printf (alone, "%s ! gpuupload name=up%u ! %s ! gpudownload ! fakesink name=out%u ", sources[i], i,
+                            one, i);
+    g_string_append_printf (together,
+                            "%s ! gpuupload name=up%u ! batch.sink_%u "
+                            "unbatch.src_%u ! queue ! gpudownload ! fakesink name=out%u async=false ",
+                            sources[i], i, i, i, i);
+  }
+  run_streams (alone->str, expected);
+  run_streams (together->str, sums);
+  for (guint i = 0; i < STREAMS; i++) {
+    fail_unless_equals_int (expected[i]->len, i == 2 ? 3 : 5);
+    fail_unless_equals_int (sums[i]->len, expected[i]->len);
+    for (guint n = 0; n < sums[i]->len; n++)
+      fail_unless (g_str_equal (sums[i]->pdata[n], expected[i]->pdata[n]), "%s: frame %u of stream %u: %s, not %s", all,
+                   n, i, (gchar *)sums[i]->pdata[n], (gchar *)expected[i]->pdata[n]);
+    g_ptr_array_unref (sums[i]);
+    g_ptr_array_unref (expected[i]);
+  }
+}
+
+GST_START_TEST (test_same_results)
+{
+  compare_chains ("gpuflip video-direction=90r", "gpuflip video-direction=90r");
+  compare_chains ("gpunormalize scale=\"<0.5>\" shift=20", "gpunormalize scale=\"<0.5>\" shift=20");
+  compare_chains ("gpuresize ! video/x-raw(memory:GPUCache),width=96,height=64,pixel-aspect-ratio=1/1",
+                  "gpuresize ! video/x-gpu-batch(memory:GPUCache),width=96,height=64,pixel-aspect-ratio=1/1");
+  compare_chains ("gpuresize ! video/x-raw(memory:GPUCache),width=96,height=64",
+                  "gpuresize ! video/x-gpu-batch(memory:GPUCache),width=96,height=64");
+  compare_chains ("gpuflip video-direction=horiz ! gpuresize method=nearest-neighbour ! "
+                  "video/x-raw(memory:GPUCache),width=52,height=72 ! gpunormalize base=\"<7>\" ! gpuflip "
+                  "video-direction=180",
+                  "gpuflip video-direction=horiz ! gpuresize method=nearest-neighbour ! "
+                  "video/x-gpu-batch(memory:GPUCache),width=52,height=72 ! gpunormalize base=\"<7>\" ! gpuflip "
+                  "video-direction=180");
+  compare_chains ("gpuconvert ! video/x-raw(memory:GPUCache),format=RGBA",
+                  "gpuconvert ! video/x-gpu-batch(memory:GPUCache),format=RGBA");
+  compare_chains ("gpuconvert ! video/x-raw(memory:GPUCache),format=GRAY8",
+                  "gpuconvert ! video/x-gpu-batch(memory:GPUCache),format=GRAY8");
+  compare_chains ("gpuconvert ! video/x-raw(memory:GPUCache),format=RGBA,colorimetry=1:1:0:0",
+                  "gpuconvert ! video/x-gpu-batch(memory:GPUCache),format=RGBA,colorimetry=(string)1:1:0:0");
+  /* Above 576 rows the default is another matrix: colours stay those of the frame that came in. */
+  compare_chains ("gpuresize ! video/x-raw(memory:GPUCache),width=64,height=600 ! gpuconvert ! "
+                  "video/x-raw(memory:GPUCache),format=RGBA",
+                  "gpuresize ! video/x-gpu-batch(memory:GPUCache),width=64,height=600 ! gpuconvert ! "
+                  "video/x-gpu-batch(memory:GPUCache),format=RGBA");
+  /* Nothing is asked for: frames stay what they are. */
+  compare_chains ("identity", "gpuresize ! gpuflip ! gpuconvert");
+}
+GST_END_TEST
+
+GST_START_TEST (test_same_results_cropped)
+{
+  cropped = TRUE;
+  compare_chains ("gpuresize ! video/x-raw(memory:GPUCache),width=96,height=64",
+                  "gpuresize ! video/x-gpu-batch(memory:GPUCache),width=96,height=64");
+  compare_chains ("gpuresize method=nearest-neighbour ! video/x-raw(memory:GPUCache),width=52,height=72",
+                  "gpuresize method=nearest-neighbour ! video/x-gpu-batch(memory:GPUCache),width=52,height=72");
+  cropped = FALSE;
+}
+GST_END_TEST
+
+/* A size that nobody makes is refused, with a sentence. */
+GST_START_TEST (test_refusals)
+{
+  static const gchar *const lines[] = {
+      "videotestsrc num-buffers=3 ! gpuupload ! gpubatch ! video/x-gpu-batch(memory:GPUCache),width=7 ! fakesink",
+      "videotestsrc num-buffers=3 ! gpuupload ! gpubatch ! gpuflip ! "
+      "video/x-gpu-batch(memory:GPUCache),width=7 ! fakesink",
+      "videotestsrc num-buffers=3 ! video/x-raw,format=P010_10LE ! gpuupload ! gpubatch ! gpunormalize "
+      "scale=\"<0.5>\" ! fakesink",
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (lines); i++) {
+    GstElement *pipeline = gst_parse_launch (lines[i], NULL);
+    GstBus *bus = gst_element_get_bus (pipeline);
+    GstMessage *message;
+
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    message = gst_bus_timed_pop_filtered (bus, 60 * GST_SECOND, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
+    gst_element_set_state (pipeline, GST_STATE_NULL);
+    gst_object_unref (pipeline);
+    gst_object_unref (bus);
+    fail_unless (message && GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR, "%s", lines[i]);
+    gst_message_unref (message);
+  }
+}
+GST_END_TEST
+
+/* Once it runs, no memory is asked for any more. */
+GST_START_TEST (test_steady)
+{
+  GstElement *pipeline;
+  GpuDevice *device = gpu_device_open (NULL, NULL);
+  const guint64 before = test_stats (device, GPU_ACCOUNT_DEVICE).misses;
+  guint64 misses;
+
+  pipeline = gst_parse_launch ("gpubatch name=batch ! gpuresize frames-in-flight=2 ! "
+                               "video/x-gpu-batch(memory:GPUCache),width=64,height=64 ! gpunormalize "
+                               "scale=\"<0.5>\" frames-in-flight=2 ! fakesink "
+                               "videotestsrc num-buffers=300 ! gpuupload frames-in-flight=2 ! batch. "
+                               "videotestsrc num-buffers=300 ! video/x-raw,width=99 ! gpuupload "
+                               "frames-in-flight=2 ! batch. "
+                               "videotestsrc num-buffers=300 ! video/x-raw,width=77 ! gpuupload "
+                               "frames-in-flight=2 ! batch. ",
+                               NULL);
+  play_to_end (pipeline);
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (pipeline);
+  misses = test_stats (device, GPU_ACCOUNT_DEVICE).misses - before;
+  gpu_device_unref (device);
+  fail_unless (misses < 100, "%" G_GUINT64_FORMAT " allocations", misses);
+}
+GST_END_TEST
+
+/* A batch as a model's input: N x 3 x H x W, with zeros where a stream has ended. */
+typedef struct {
+  guint n;
+  GByteArray *last;
+  guint n_frames;
+  GstCaps *caps;
+} Input;
+
+static void
+take_tensor (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer data)
+{
+  Input *input = data;
+  const GstGpuBatchMeta *meta = gst_buffer_get_gpu_batch_meta (buffer);
+  GstMapInfo map;
+
+  fail_unless_equals_int (gst_buffer_n_memory (buffer), 1);
+  input->n++;
+  for (guint i = 0; i < meta->n_frames; i++)
+    fail_unless (!meta->frames[i].buffer && GST_CLOCK_TIME_IS_VALID (meta->frames[i].pts));
+  /* What is left when all have ended but for saying so. */
+  if (meta->n_frames == 0)
+    return;
+  input->n_frames = meta->n_frames;
+  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
+  g_byte_array_set_size (input->last, 0);
+  g_byte_array_append (input->last, map.data, (guint)map.size);
+  gst_buffer_unmap (buffer, &map);
+  gst_clear_caps (&input->caps);
+  input->caps = gst_pad_get_current_caps (pad);
+}
+
+static void
+check_tensor (const gchar *behind)
+{
+  GstElement *pipeline;
+  Input input = {.last = g_byte_array_new ()};
+  GstElement *sink;
+  GstStructure *structure;
+  g_autofree gchar *line = NULL;
+  const gfloat *values;
+
+  /* White, black, and red, which ends first. */
+  line = g_strdup_printf (
+      "gpubatch name=batch ! gpuresize ! video/x-gpu-batch(memory:GPUCache),width=8,height=6 ! "
+      "gpunormalize scale=\"<0.00392156862745098>\" ! "
+      "other/tensors(memory:GPUCache),types=float32 %s ! fakesink name=sink signal-handoffs=true "
+      "videotestsrc num-buffers=4 pattern=white ! video/x-raw,format=RGB,width=64,height=48 ! gpuupload ! batch.sink_0 "
+      "videotestsrc num-buffers=4 pattern=black ! video/x-raw,format=RGBA,width=32,height=10 ! gpuupload ! "
+      "batch.sink_1 "
+      "videotestsrc num-buffers=2 pattern=red ! video/x-raw,format=BGR,width=10,height=70 ! gpuupload ! batch.sink_2 ",
+      behind);
+  pipeline = gst_parse_launch (line, NULL);
+  sink = gst_bin_get_by_name (GST_BIN (pipeline), "sink");
+  g_signal_connect (sink, "handoff", G_CALLBACK (take_tensor), &input);
+  play_to_end (pipeline);
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (sink);
+  gst_object_unref (pipeline);
+
+  fail_unless (input.n >= 4);
+  structure = gst_caps_get_structure (input.caps, 0);
+  fail_unless_equals_string (gst_structure_get_string (structure, "dimensions"), "8:6:3:3");
+  fail_unless_equals_string (gst_structure_get_string (structure, "types"), "float32");
+  fail_unless_equals_int (input.last->len, 3 * 3 * 6 * 8 * 4);
+  fail_unless_equals_int (input.n_frames, 2);
+  values = (const gfloat *)(gconstpointer)input.last->data;
+  for (guint i = 0; i < 3 * 3 * 48; i++)
+    fail_unless (values[i] == (i < 3 * 48 ? 1.0f : 0.0f), "%u: %g", i, (gdouble)values[i]);
+  g_byte_array_unref (input.last);
+  gst_clear_caps (&input.caps);
+}
+
+GST_START_TEST (test_tensor)
+{
+  check_tensor ("");
+  /* In system memory, as most models take it. */
+  check_tensor ("! gpudownload");
+}
+GST_END_TEST
+
+static Suite *
+batch_elements_suite (void)
+{
+  Suite *suite = suite_create ("elements on batches");
+  TCase *tcase = tcase_create ("general");
+
+  suite_add_tcase (suite, tcase);
+  tcase_add_test (tcase, test_same_results);
+  tcase_add_test (tcase, test_same_results_cropped);
+  tcase_add_test (tcase, test_refusals);
+  tcase_add_test (tcase, test_tensor);
+  tcase_add_test (tcase, test_steady);
+  return suite;
+}
+
+int
+main (int argc, char **argv)
+{
+  return test_run (argc, argv, batch_elements_suite, "batch-elements");
+}

@@ -116,6 +116,17 @@ gpu_op_copy (const GpuOp *op, GpuImage *src, GpuImage *dst, GError **error)
   return true;
 }
 
+/* With zeros: the table is compared with the last one, and what lies between must not tell them apart. */
+static void
+align (GByteArray *table)
+{
+  static const uint8_t zeros[TABLE_ALIGNMENT];
+  guint beyond = table->len % TABLE_ALIGNMENT;
+
+  if (beyond)
+    g_byte_array_append (table, zeros, TABLE_ALIGNMENT - beyond);
+}
+
 /* Puts together what may be one launch. Returns: (transfer full): the groups in the order in which they are to run; the
  * table is what they find at @table. */
 static GArray *
@@ -138,7 +149,7 @@ make_groups (const GpuOpPlan *plan, GByteArray *table)
       if (known)
         continue;
 
-      g_byte_array_set_size (table, (table->len + TABLE_ALIGNMENT - 1) / TABLE_ALIGNMENT * TABLE_ALIGNMENT);
+      align (table);
       Group group = {.kernel = wishes[i].kernel, .turn = turn, .extent = {0, 0, 1}, .table = table->len};
       for (unsigned k = i; k < n; k++) {
         if (wishes[k].kernel != group.kernel || wishes[k].turn != turn)

@@ -116,6 +116,21 @@ test_open_given_context (void)
   g_assert_error (error, GPU_ERROR, GPU_ERROR_INVALID);
 }
 
+/* A device that could not be opened has no limits to set. */
+static void
+test_limits_of_none (void)
+{
+  g_autoptr (GError) error = NULL;
+  int no_context;
+
+  g_setenv ("GPUCACHE_LIMIT", "4MiB", true);
+  g_setenv ("GPUCACHE_HOST_LIMIT", "5MiB", true);
+  g_assert_null (gpu_device_open_cuda_context (&no_context, &error));
+  g_assert_error (error, GPU_ERROR, GPU_ERROR_INVALID);
+  g_unsetenv ("GPUCACHE_LIMIT");
+  g_unsetenv ("GPUCACHE_HOST_LIMIT");
+}
+
 static void
 test_open_unknown (void)
 {
@@ -649,6 +664,7 @@ main (int argc, char **argv)
   g_test_add_func ("/device-cuda/wide-rows", test_wide_rows);
   g_test_add_func ("/device-cuda/launch", test_launch);
   g_test_add_func ("/device-cuda/host-call", test_host_call);
+  g_test_add_func ("/device-cuda/open/limits-of-none", test_limits_of_none);
   g_test_add_func ("/device-cuda/gates", test_gates);
   g_test_add_func ("/device-cuda/after-shutdown", test_after_shutdown);
   g_test_add_func ("/device-cuda/after-fork", test_after_fork);

@@ -64,9 +64,10 @@ check (OpFixture *fixture, PictureOp op, const void *params, GpuFormat from, con
   /* Tensors are dense. */
   GpuImage *far_result = tensor ? test_image_new (fixture->device, to, fixture->stream)
                                 : far_image (fixture, to->format, to->width, to->height);
-  if (!far || !far_result) {
-    g_test_skip ("there is no memory for images of 5 GiB");
+  if (test_is_cuda () && (!far || !far_result)) {
+    g_test_skip ("the GPU has no memory for images of 5 GiB");
   } else {
+    g_assert_true (far && far_result);
     test_image_write (fixture->stream, near, bytes, &from_spec);
     test_image_write (fixture->stream, far, bytes, &from_spec);
     g_assert_true (op (fixture->stream, near, near_result, params, &error));

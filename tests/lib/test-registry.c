@@ -167,25 +167,6 @@ test_bad_limit (void)
   gpu_device_unref (plain);
 }
 
-/* A device that could not be opened has no limits to set. */
-static void
-test_limit_of_none (void)
-{
-  g_autoptr (GError) error = NULL;
-  int no_context;
-
-  if (gpu_device_cuda_count (NULL) > 0) {
-    g_test_skip ("a driver takes any address for that of a context");
-    return;
-  }
-  g_setenv ("GPUCACHE_LIMIT", "4MiB", true);
-  g_setenv ("GPUCACHE_HOST_LIMIT", "5MiB", true);
-  g_assert_null (gpu_device_open_cuda_context (&no_context, &error));
-  g_assert_error (error, GPU_ERROR, GPU_ERROR_NO_DEVICE);
-  g_unsetenv ("GPUCACHE_LIMIT");
-  g_unsetenv ("GPUCACHE_HOST_LIMIT");
-}
-
 static bool
 runs_lazily (GpuDevice *device)
 {
@@ -338,7 +319,6 @@ main (int argc, char **argv)
   g_test_add_func ("/registry/cuda", test_cuda);
   g_test_add_func ("/registry/limit", test_limit);
   g_test_add_func ("/registry/bad-limit", test_bad_limit);
-  g_test_add_func ("/registry/limit-of-none", test_limit_of_none);
   g_test_add_func ("/registry/executor", test_executor);
   g_test_add_func ("/registry/fork", test_fork);
   g_test_add_func ("/registry/threads", test_threads);

@@ -9,6 +9,9 @@
 #include <string.h>
 #include <time.h>
 
+/* What memory holds that rig_let_go_held() lets go of. */
+#define HELD_VALUE 0x11
+
 void
 rig_setup (Rig *rig, const void *data)
 {
@@ -249,6 +252,26 @@ rig_filled (Rig *rig, const GpuImageSpec *spec, GpuStream *stream, uint8_t value
   rig_fill (stream, image, value);
   rig_sync (stream);
   return image;
+}
+
+RigHeld
+rig_let_go_held (Rig *rig)
+{
+  GpuImage *image = rig_filled (rig, &rig->spec, rig->stream[0], HELD_VALUE);
+  RigHeld held = {gpu_image_data (image), rig_filled (rig, &rig->spec, rig->stream[0], 0)};
+
+  rig_close (rig, 0);
+  rig_copy (rig->stream[0], image, held.copy);
+  gpu_image_unref (image);
+  return held;
+}
+
+void
+rig_end_held (Rig *rig, RigHeld *held)
+{
+  rig_finish (rig);
+  rig_expect_bytes (rig, held->copy, HELD_VALUE);
+  gpu_image_unref (held->copy);
 }
 
 size_t

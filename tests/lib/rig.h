@@ -75,6 +75,16 @@ void rig_run (Rig *rig);
 /** An image that holds @value, whose writing is complete. */
 GpuImage *rig_filled (Rig *rig, const GpuImageSpec *spec, GpuStream *stream, uint8_t value);
 
+/** Memory that was let go of while a read of it, on the first stream, is held by that stream's gate. */
+typedef struct {
+  void *address;
+  GpuImage *copy; /* what the held work reads the memory into */
+} RigHeld;
+
+RigHeld rig_let_go_held (Rig *rig);
+/** Opens the gates and asserts that the held work read what was there when the memory was let go of. */
+void rig_end_held (Rig *rig, RigHeld *held);
+
 /** Takes @n images of @spec together on @stream, gives them back in that order and waits until they are idle.
  * @data: (out) (nullable): their addresses. Returns: the capacity of one. */
 size_t rig_make_idle (Rig *rig, const GpuImageSpec *spec, GpuStream *stream, unsigned n, void **data);

@@ -155,23 +155,16 @@ test_one_stream_adds_nothing (Rig *rig, const void *data)
 static void
 test_first_write_elsewhere (Rig *rig, const void *data)
 {
-  GpuImage *image = rig_filled (rig, &rig->spec, rig->stream[0], 0x11);
-  GpuImage *copy = rig_filled (rig, &rig->spec, rig->stream[0], 0x00);
-  void *address = gpu_image_data (image);
+  RigHeld held = rig_let_go_held (rig);
 
-  rig_close (rig, 0);
-  rig_copy (rig->stream[0], image, copy);
-  gpu_image_unref (image);
-  image = rig_acquire (rig, &rig->spec, rig->stream[0]);
-  g_assert_true (gpu_image_data (image) == address);
+  GpuImage *image = rig_acquire (rig, &rig->spec, rig->stream[0]);
+  g_assert_true (gpu_image_data (image) == held.address);
   rig_fill (rig->stream[1], image, 0x22);
   rig_open (rig, 0);
   rig_sync (rig->stream[1]);
-  rig_finish (rig);
-  rig_expect_bytes (rig, copy, 0x11);
+  rig_end_held (rig, &held);
   rig_expect_bytes (rig, image, 0x22);
   gpu_image_unref (image);
-  gpu_image_unref (copy);
 }
 
 /* The same with new memory, whose allocation is in the order of the stream acquired on. */
@@ -200,24 +193,17 @@ test_first_write_elsewhere_new (Rig *rig, const void *data)
 static void
 test_first_write_elsewhere_waiting (Rig *rig, const void *data)
 {
-  GpuImage *image = rig_filled (rig, &rig->spec, rig->stream[0], 0x11);
-  GpuImage *copy = rig_filled (rig, &rig->spec, rig->stream[0], 0x00);
-  void *address = gpu_image_data (image);
+  RigHeld held = rig_let_go_held (rig);
 
   rig_limit (rig, 1);
-  rig_close (rig, 0);
-  rig_copy (rig->stream[0], image, copy);
-  gpu_image_unref (image);
-  image = rig_acquire (rig, &rig->spec, rig->stream[1]);
-  g_assert_true (gpu_image_data (image) == address);
+  GpuImage *image = rig_acquire (rig, &rig->spec, rig->stream[1]);
+  g_assert_true (gpu_image_data (image) == held.address);
   rig_fill (rig->stream[2], image, 0x22);
   rig_open (rig, 0);
   rig_sync (rig->stream[2]);
-  rig_finish (rig);
-  rig_expect_bytes (rig, copy, 0x11);
+  rig_end_held (rig, &held);
   rig_expect_bytes (rig, image, 0x22);
   gpu_image_unref (image);
-  gpu_image_unref (copy);
 }
 
 /* Rule 20, by name: a read still pending when an unordered write is entered. What comes after waits for both. */
@@ -289,16 +275,11 @@ test_host_waits (Rig *rig, const void *data)
 static void
 test_waits_again (Rig *rig, const void *data)
 {
-  GpuImage *image = rig_filled (rig, &rig->spec, rig->stream[0], 0x11);
-  GpuImage *copy = rig_filled (rig, &rig->spec, rig->stream[0], 0x00);
   GpuImage *message = rig_filled (rig, &rig->other, rig->stream[1], 0x00);
   GpuPoint mark = {0};
   GError *error = NULL;
-  void *address = gpu_image_data (image);
 
-  rig_close (rig, 0);
-  rig_copy (rig->stream[0], image, copy);
-  gpu_image_unref (image);
+  RigHeld held = rig_let_go_held (rig);
   rig_fill (rig->stream[1], message, 0x33);
   g_assert_true (gpu_point_mark (&mark, rig->stream[1], &error));
   g_assert_no_error (error);
@@ -307,16 +288,14 @@ test_waits_again (Rig *rig, const void *data)
   /* Stream 2 reads the message: it waits for stream 1's event from before its wait. */
   rig_begin (message, rig->stream[2], GPU_ACCESS_READ);
   rig_end (message, rig->stream[2], GPU_ACCESS_READ);
-  image = rig_acquire (rig, &rig->spec, rig->stream[2]);
-  g_assert_true (gpu_image_data (image) != address);
+  GpuImage *image = rig_acquire (rig, &rig->spec, rig->stream[2]);
+  g_assert_true (gpu_image_data (image) != held.address);
   rig_fill (rig->stream[2], image, 0x22);
   rig_sync (rig->stream[2]);
-  rig_finish (rig);
-  rig_expect_bytes (rig, copy, 0x11);
+  rig_end_held (rig, &held);
   gpu_point_clear (&mark);
   gpu_image_unref (image);
   gpu_image_unref (message);
-  gpu_image_unref (copy);
 }
 
 /* Rule 5, by name: a pinned block whose DMA runs while the host gets it. It is the last on the very stream that asks,

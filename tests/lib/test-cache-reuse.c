@@ -383,53 +383,39 @@ test_pending_same_stream (Rig *rig, const void *data)
 static void
 test_pending_other_stream (Rig *rig, const void *data)
 {
-  GpuImage *copy = rig_filled (rig, &rig->spec, rig->stream[0], 0x00);
-  GpuImage *image = rig_filled (rig, &rig->spec, rig->stream[0], 0x11);
-  void *address = gpu_image_data (image);
+  RigHeld held = rig_let_go_held (rig);
 
-  rig_close (rig, 0);
-  rig_copy (rig->stream[0], image, copy);
-  gpu_image_unref (image);
   rig->last[0] = rig_stats (rig);
   uint64_t waits = gpu_device_calls (rig->device, GPU_CALL_STREAM_WAIT);
-  image = rig_acquire (rig, &rig->spec, rig->stream[1]);
+  GpuImage *image = rig_acquire (rig, &rig->spec, rig->stream[1]);
   RIG_EXPECT (rig, .misses = 1);
-  g_assert_true (gpu_image_data (image) != address);
+  g_assert_true (gpu_image_data (image) != held.address);
   g_assert_cmpuint (gpu_device_calls (rig->device, GPU_CALL_STREAM_WAIT), ==, waits);
   rig_fill (rig->stream[1], image, 0x22);
   rig_sync (rig->stream[1]); /* it waits for nothing behind the gate */
-  rig_finish (rig);
-  rig_expect_bytes (rig, copy, 0x11);
+  rig_end_held (rig, &held);
   gpu_image_unref (image);
-  gpu_image_unref (copy);
 }
 
 /* Rule 5: it is reused once the consumer stream has waited for the accesses anyhow; and no wait is added. */
 static void
 test_pending_ordered (Rig *rig, const void *data)
 {
-  GpuImage *copy = rig_filled (rig, &rig->spec, rig->stream[0], 0x00);
-  GpuImage *image = rig_filled (rig, &rig->spec, rig->stream[0], 0x11);
-  void *address = gpu_image_data (image);
+  RigHeld held = rig_let_go_held (rig);
 
-  rig_close (rig, 0);
-  rig_copy (rig->stream[0], image, copy);
-  gpu_image_unref (image);
   rig_wait_stream (rig->stream[1], rig->stream[0]);
   rig->last[0] = rig_stats (rig);
   uint64_t waits = gpu_device_calls (rig->device, GPU_CALL_STREAM_WAIT);
-  image = rig_acquire (rig, &rig->spec, rig->stream[1]);
+  GpuImage *image = rig_acquire (rig, &rig->spec, rig->stream[1]);
   RIG_EXPECT (rig, .pending = 1);
-  g_assert_true (gpu_image_data (image) == address);
+  g_assert_true (gpu_image_data (image) == held.address);
   g_assert_cmpuint (gpu_device_calls (rig->device, GPU_CALL_STREAM_WAIT), ==, waits);
   rig_fill (rig->stream[1], image, 0x22);
   rig_open (rig, 0);
   rig_sync (rig->stream[1]);
-  rig_finish (rig);
-  rig_expect_bytes (rig, copy, 0x11);
+  rig_end_held (rig, &held);
   rig_expect_bytes (rig, image, 0x22);
   gpu_image_unref (image);
-  gpu_image_unref (copy);
 }
 
 /* Rule 5: the whole history counts, not the last access alone, nor what came before the consumer's wait. */
@@ -478,29 +464,22 @@ test_pending_partly_ordered (Rig *rig, const void *data)
 static void
 test_pending_under_pressure (Rig *rig, const void *data)
 {
-  GpuImage *copy = rig_filled (rig, &rig->spec, rig->stream[0], 0x00);
-  GpuImage *image = rig_filled (rig, &rig->spec, rig->stream[0], 0x11);
-  void *address = gpu_image_data (image);
+  RigHeld held = rig_let_go_held (rig);
 
   GpuCacheStats stats = rig_stats (rig);
   rig_limit (rig, rig_bytes (&stats));
-  rig_close (rig, 0);
-  rig_copy (rig->stream[0], image, copy);
-  gpu_image_unref (image);
   rig->last[0] = rig_stats (rig);
   uint64_t waits = gpu_device_calls (rig->device, GPU_CALL_STREAM_WAIT);
-  image = rig_acquire (rig, &rig->spec, rig->stream[1]);
+  GpuImage *image = rig_acquire (rig, &rig->spec, rig->stream[1]);
   RIG_EXPECT (rig, .waiting = 1);
-  g_assert_true (gpu_image_data (image) == address);
+  g_assert_true (gpu_image_data (image) == held.address);
   g_assert_cmpuint (gpu_device_calls (rig->device, GPU_CALL_STREAM_WAIT), >, waits);
   rig_fill (rig->stream[1], image, 0x22);
   rig_open (rig, 0);
   rig_sync (rig->stream[1]);
-  rig_finish (rig);
-  rig_expect_bytes (rig, copy, 0x11);
+  rig_end_held (rig, &held);
   rig_expect_bytes (rig, image, 0x22);
   gpu_image_unref (image);
-  gpu_image_unref (copy);
 }
 
 /* Rule 5: with no consumer stream pending memory is reused under pressure only. The first write then comes after the
@@ -508,32 +487,25 @@ test_pending_under_pressure (Rig *rig, const void *data)
 static void
 test_pending_without_stream (Rig *rig, const void *data)
 {
-  GpuImage *copy = rig_filled (rig, &rig->spec, rig->stream[0], 0x00);
-  GpuImage *image = rig_filled (rig, &rig->spec, rig->stream[0], 0x11);
-  void *address = gpu_image_data (image);
+  RigHeld held = rig_let_go_held (rig);
 
-  rig_close (rig, 0);
-  rig_copy (rig->stream[0], image, copy);
-  gpu_image_unref (image);
   rig->last[0] = rig_stats (rig);
   GpuImage *fresh = rig_acquire (rig, &rig->spec, NULL);
   RIG_EXPECT (rig, .misses = 1);
-  g_assert_true (gpu_image_data (fresh) != address);
+  g_assert_true (gpu_image_data (fresh) != held.address);
 
   GpuCacheStats stats = rig_stats (rig);
   rig_limit (rig, rig_bytes (&stats));
-  image = rig_acquire (rig, &rig->spec, NULL);
+  GpuImage *image = rig_acquire (rig, &rig->spec, NULL);
   RIG_EXPECT (rig, .waiting = 1);
-  g_assert_true (gpu_image_data (image) == address);
+  g_assert_true (gpu_image_data (image) == held.address);
   rig_fill (rig->stream[2], image, 0x22);
   rig_open (rig, 0);
   rig_sync (rig->stream[2]);
-  rig_finish (rig);
-  rig_expect_bytes (rig, copy, 0x11);
+  rig_end_held (rig, &held);
   rig_expect_bytes (rig, image, 0x22);
   gpu_image_unref (fresh);
   gpu_image_unref (image);
-  gpu_image_unref (copy);
 }
 
 /* Rule 5: stream order never licenses the host: what it touches next is handed out complete, under pressure too. */

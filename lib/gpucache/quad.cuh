@@ -10,6 +10,7 @@
 #pragma once
 
 #include "chunk.cuh"
+#include "ptx.cuh"
 
 #define GPU_QUAD 4u
 
@@ -285,16 +286,6 @@ gpu_split_quad (const GpuPixels &pixels, uint32_t order, const uint32_t words[4]
     gpu_split_group<2> (order, words, pixel);
   else
     gpu_split_group<1> (order, words, pixel);
-}
-
-/** Two numbers, saturated to bytes, with the lower half of @above above them. */
-static __device__ __forceinline__ uint32_t
-gpu_pack_saturated (int32_t low, int32_t high, uint32_t above)
-{
-  uint32_t packed;
-
-  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(packed) : "r"(high), "r"(low), "r"(above));
-  return packed;
 }
 
 /** Four pixels of @group bytes, or of @group planes if that is 1: each as one word, with the channels that the picture

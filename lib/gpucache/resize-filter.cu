@@ -4,6 +4,7 @@
  * each weight once; where addresses and sizes allow that, by way of what its block has in shared memory. Of columns, a
  * thread makes four pixels of a row, whose weights are the same.
  */
+#include "ptx.cuh"
 #include "resize-pixel.h"
 #include "resize.cuh"
 #include "table.cuh"
@@ -59,21 +60,6 @@ split_weights (int32_t first, int32_t second)
                  ((uint32_t)(first >> LOW_BITS) & 0xffff) | (uint32_t)(second >> LOW_BITS) << 16};
 }
 
-/* Adds the products of both weights with the lower, or upper, two of four samples. */
-static __device__ __forceinline__ int32_t
-add_lower (uint32_t weights, uint32_t samples, int32_t sum)
-{
-  asm("dp2a.lo.s32.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(weights), "r"(samples));
-  return sum;
-}
-
-static __device__ __forceinline__ int32_t
-add_upper (uint32_t weights, uint32_t samples, int32_t sum)
-{
-  asm("dp2a.hi.s32.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(weights), "r"(samples));
-  return sum;
-}
-
 /* Sums of a pixel's samples, in both parts. */
 template <unsigned samples> struct Sums {
   int32_t low[samples];
@@ -87,19 +73,19 @@ add_pixels (Sums<samples> &sums, const Weights &weights, uint32_t first, uint32_
 {
   const uint32_t lower = __byte_perm (first, second, 0x5140), upper = __byte_perm (first, second, 0x7362);
 
-  sums.low[0] = add_lower (weights.low, lower, sums.low[0]);
-  sums.high[0] = add_lower (weights.high, lower, sums.high[0]);
+  sums.low[0] = gpu_dp2a_lower (weights.low, lower, sums.low[0]);
+  sums.high[0] = gpu_dp2a_lower (weights.high, lower, sums.high[0]);
   if constexpr (samples > 1) {
-    sums.low[1] = add_upper (weights.low, lower, sums.low[1]);
-    sums.high[1] = add_upper (weights.high, lower, sums.high[1]);
+    sums.low[1] = gpu_dp2a_upper (weights.low, lower, sums.low[1]);
+    sums.high[1] = gpu_dp2a_upper (weights.high, lower, sums.high[1]);
   }
   if constexpr (samples > 2) {
-    sums.low[2] = add_lower (weights.low, upper, sums.low[2]);
-    sums.high[2] = add_lower (weights.high, upper, sums.high[2]);
+    sums.low[2] = gpu_dp2a_lower (weights.low, upper, sums.low[2]);
+    sums.high[2] = gpu_dp2a_lower (weights.high, upper, sums.high[2]);
   }
   if constexpr (samples > 3) {
-    sums.low[3] = add_upper (weights.low, upper, sums.low[3]);
-    sums.high[3] = add_upper (weights.high, upper, sums.high[3]);
+    sums.low[3] = gpu_dp2a_upper (weights.low, upper, sums.low[3]);
+    sums.high[3] = gpu_dp2a_upper (weights.high, upper, sums.high[3]);
   }
 }
 
@@ -200,8 +186,8 @@ filter_span (const GpuFilterPlane &plane, uint32_t x0, uint32_t y0, Span &span)
       for (unsigned r = 0; r < rows; r++) {
         const uint32_t next = words[r][at + pair / 2 + 1], four = __funnelshift_r (word[r], next, skip);
 
-        sums[r].low[0] = add_upper (upper.low, four, add_lower (lower.low, four, sums[r].low[0]));
-        sums[r].high[0] = add_upper (upper.high, four, add_lower (lower.high, four, sums[r].high[0]));
+        sums[r].low[0] = gpu_dp2a_upper (upper.low, four, gpu_dp2a_lower (lower.low, four, sums[r].low[0]));
+        sums[r].high[0] = gpu_dp2a_upper (upper.high, four, gpu_dp2a_lower (lower.high, four, sums[r].high[0]));
         word[r] = next;
       }
     }

@@ -10,6 +10,10 @@
  */
 #include "fake-cuda.h"
 
+#include "../emulator/context.h"
+#include "../emulator/memory.h"
+#include "../emulator/table.h"
+
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -17,9 +21,7 @@
 #include <string.h>
 
 #define EXPORT __attribute__ ((visibility ("default")))
-#define ALIGNMENT 256
 #define FATBIN_MAGIC 0xba55ed50u
-#define N_DEVICES 2
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static GString *call_log;
@@ -35,11 +37,8 @@ typedef struct {
   CUresult result;
 } Failure;
 
-static _Thread_local unsigned n_pushed;
-static _Thread_local CUcontext pushed[8];
-
-/* The addresses of these are handles, too. */
-static char contexts[N_DEVICES], pool, kernel;
+/* The addresses of these are handles. */
+static char pool, kernel;
 
 static bool
 mode_is (const char *mode)
@@ -61,13 +60,6 @@ is_failure_of (gconstpointer failure, gconstpointer line)
   const char *entry = ((const Failure *)failure)->entry;
 
   return g_str_has_prefix (line, entry) && strchr (" ", ((const char *)line)[strlen (entry)]) ? 0 : 1;
-}
-
-/* The GPU whose context is current; there is one. */
-static int
-current (void)
-{
-  return (int)((char *)pushed[n_pushed - 1] - contexts);
 }
 
 /* Logs a call, "entry arguments", and returns what it is to return if not success. */
@@ -99,9 +91,9 @@ static CUresult G_GNUC_PRINTF (1, 2) called (const char *format, ...)
   }
   if (is_shut_down)
     result = CUDA_ERROR_DEINITIALIZED;
-  else if (n_pushed > 0 && current () == broken)
+  else if (context_depth () > 0 && context_current () == broken)
     result = CUDA_ERROR_ILLEGAL_ADDRESS;
-  else if (n_pushed == 0 && !g_str_has_prefix (line, "cuDevice") && !g_str_has_prefix (line, "cuInit"))
+  else if (context_depth () == 0 && !g_str_has_prefix (line, "cuDevice") && !g_str_has_prefix (line, "cuInit"))
     result = CUDA_ERROR_INVALID_CONTEXT;
   pthread_mutex_unlock (&lock);
   return result;
@@ -113,7 +105,7 @@ new_handle (void **handle)
 {
   static atomic_uintptr_t last;
 
-  *handle = (void *)((atomic_fetch_add (&last, 1) + 1) * N_DEVICES + (uintptr_t)current ());
+  *handle = (void *)((atomic_fetch_add (&last, 1) + 1) * N_GPUS + (uintptr_t)context_current ());
   count (1);
   return CUDA_SUCCESS;
 }
@@ -121,14 +113,15 @@ new_handle (void **handle)
 static int
 gpu_of (const void *handle)
 {
-  return (int)((uintptr_t)handle % N_DEVICES);
+  return (int)((uintptr_t)handle % N_GPUS);
 }
 
 /* What a call on @handle, which may be the NULL stream, returns if its context is not the current one. */
 static CUresult
 in_context (const void *handle, CUresult result)
 {
-  return result == CUDA_SUCCESS && handle && gpu_of (handle) != current () ? CUDA_ERROR_INVALID_CONTEXT : result;
+  return result == CUDA_SUCCESS && handle && gpu_of (handle) != context_current () ? CUDA_ERROR_INVALID_CONTEXT
+                                                                                   : result;
 }
 
 static CUresult
@@ -138,22 +131,10 @@ free_handle (void)
   return CUDA_SUCCESS;
 }
 
-/* What is not freed, such as a lost GPU's memory, is the driver's: here it is found, so it is no leak. */
-static pthread_mutex_t blocks_lock = PTHREAD_MUTEX_INITIALIZER;
-static GHashTable *blocks;
-
 static CUresult
 new_memory (CUdeviceptr *address, size_t size)
 {
-  /* Behind an address that is aligned to more, so that the result is not. */
-  char *block = aligned_alloc (2 * ALIGNMENT, (size + 3 * ALIGNMENT - 1) / (2 * ALIGNMENT) * (2 * ALIGNMENT));
-
-  pthread_mutex_lock (&blocks_lock);
-  if (!blocks)
-    blocks = g_hash_table_new (NULL, NULL);
-  g_hash_table_add (blocks, block);
-  pthread_mutex_unlock (&blocks_lock);
-  *address = (CUdeviceptr)(uintptr_t)(block + ALIGNMENT);
+  *address = memory_new (size);
   count (1);
   return CUDA_SUCCESS;
 }
@@ -161,14 +142,8 @@ new_memory (CUdeviceptr *address, size_t size)
 static CUresult
 free_memory (CUdeviceptr address)
 {
-  char *block = (char *)(uintptr_t)address - ALIGNMENT;
-
-  pthread_mutex_lock (&blocks_lock);
-  g_hash_table_remove (blocks, block);
-  pthread_mutex_unlock (&blocks_lock);
-  free (block);
   count (-1);
-  return CUDA_SUCCESS;
+  return memory_free (address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult
@@ -200,7 +175,7 @@ fake_GetErrorString (CUresult error, const char **string)
 static CUresult
 fake_DeviceGetCount (int *n_devices)
 {
-  *n_devices = N_DEVICES;
+  *n_devices = N_GPUS;
   return called ("cuDeviceGetCount");
 }
 
@@ -240,7 +215,7 @@ fake_DevicePrimaryCtxRetain (CUcontext *context, CUdevice device)
 
   if (result == CUDA_SUCCESS)
     count (1);
-  *context = (CUcontext)&contexts[device];
+  *context = context_of (device);
   return result;
 }
 
@@ -259,19 +234,13 @@ fake_CtxPushCurrent (CUcontext context)
 {
   if (is_shut_down)
     return CUDA_ERROR_DEINITIALIZED;
-  if (n_pushed == G_N_ELEMENTS (pushed) || (context != (CUcontext)&contexts[0] && context != (CUcontext)&contexts[1]))
-    return CUDA_ERROR_INVALID_CONTEXT;
-  pushed[n_pushed++] = context;
-  return CUDA_SUCCESS;
+  return context_push (context);
 }
 
 static CUresult
 fake_CtxPopCurrent (CUcontext *context)
 {
-  if (n_pushed == 0)
-    return CUDA_ERROR_INVALID_CONTEXT;
-  *context = pushed[--n_pushed];
-  return CUDA_SUCCESS;
+  return context_pop (context);
 }
 
 static CUresult
@@ -280,7 +249,7 @@ fake_CtxGetDevice (CUdevice *device)
   CUresult result = called ("cuCtxGetDevice");
 
   if (result == CUDA_SUCCESS)
-    *device = (CUdevice)((char *)pushed[n_pushed - 1] - contexts);
+    *device = context_current ();
   return result;
 }
 
@@ -290,20 +259,19 @@ fake_CtxSynchronize (void)
   return called ("cuCtxSynchronize");
 }
 
-/* "0 from 1": the current context's device is to read the memory of the other one's. */
+/* "0 from 1": the first one's device is to read the memory of the other one's. */
 static const char *
-direction (const char *dst, const char *src)
+direction (int dst, int src)
 {
-  static const char *const words[N_DEVICES][N_DEVICES] = {{"0 from 0", "0 from 1"}, {"1 from 0", "1 from 1"}};
+  static const char *const words[N_GPUS][N_GPUS] = {{"0 from 0", "0 from 1"}, {"1 from 0", "1 from 1"}};
 
-  return words[dst - contexts][src - contexts];
+  return dst < 0 || src < 0 ? "" : words[dst][src];
 }
 
 static CUresult
 fake_CtxEnablePeerAccess (CUcontext peer, unsigned flags)
 {
-  return called ("cuCtxEnablePeerAccess %s %u", n_pushed ? direction ((char *)pushed[n_pushed - 1], (char *)peer) : "",
-                 flags);
+  return called ("cuCtxEnablePeerAccess %s %u", direction (context_current (), context_gpu (peer)), flags);
 }
 
 static CUresult
@@ -518,8 +486,9 @@ static CUresult
 fake_MemcpyPeerAsync (CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src, CUcontext src_context, size_t size,
                       CUstream stream)
 {
-  CUresult result = in_context (
-      stream, called ("cuMemcpyPeerAsync %s, %zu", direction ((char *)dst_context, (char *)src_context), size));
+  CUresult result =
+      in_context (stream, called ("cuMemcpyPeerAsync %s, %zu",
+                                  direction (context_gpu (dst_context), context_gpu (src_context)), size));
 
   if (result == CUDA_SUCCESS)
     memcpy ((void *)(uintptr_t)dst, (void *)(uintptr_t)src, size);
@@ -529,9 +498,10 @@ fake_MemcpyPeerAsync (CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src, C
 static CUresult
 fake_Memcpy3DPeerAsync (const CUDA_MEMCPY3D_PEER *copy, CUstream stream)
 {
-  CUresult result = called ("cuMemcpy3DPeerAsync %s, %zu x %zu x %zu, %d to %d",
-                            direction ((char *)copy->dstContext, (char *)copy->srcContext), copy->WidthInBytes,
-                            copy->Height, copy->Depth, (int)copy->srcMemoryType, (int)copy->dstMemoryType);
+  CUresult result =
+      called ("cuMemcpy3DPeerAsync %s, %zu x %zu x %zu, %d to %d",
+              direction (context_gpu (copy->dstContext), context_gpu (copy->srcContext)), copy->WidthInBytes,
+              copy->Height, copy->Depth, (int)copy->srcMemoryType, (int)copy->dstMemoryType);
 
   if (copy->srcPitch < copy->WidthInBytes || copy->dstPitch < copy->WidthInBytes || copy->srcPitch > INT32_MAX ||
       copy->dstPitch > INT32_MAX || copy->srcHeight < copy->Height || copy->dstHeight < copy->Height)
@@ -637,24 +607,9 @@ EXPORT CUresult
 cuGetProcAddress (const char *symbol, void **entry, int version, cuuint64_t flags,
                   CUdriverProcAddressQueryResult *status)
 {
-#define LINE(name, introduced) {"cu" #name, introduced, (void *const *)&table.name},
-  static const struct {
-    const char *symbol;
-    int version;
-    void *const *entry;
-  } lines[] = {GPU_CUDA_ENTRIES (LINE) GPU_CUDA_OPTIONAL_ENTRIES (LINE)};
-#undef LINE
-
-  if (flags != CU_GET_PROC_ADDRESS_LEGACY_STREAM || (mode_is ("12.0") && version > 12000) ||
-      (mode_is ("without-pools") && strcmp (symbol, "cuMemPoolCreate") == 0))
+  if ((mode_is ("12.0") && version > 12000) || (mode_is ("without-pools") && strcmp (symbol, "cuMemPoolCreate") == 0))
     return CUDA_ERROR_NOT_FOUND;
-  for (size_t i = 0; i < G_N_ELEMENTS (lines); i++) {
-    if (strcmp (lines[i].symbol, symbol) == 0 && lines[i].version == version) {
-      *entry = *lines[i].entry;
-      return CUDA_SUCCESS;
-    }
-  }
-  return CUDA_ERROR_NOT_FOUND;
+  return table_find (&table, symbol, version, flags, entry);
 }
 
 static void
@@ -712,7 +667,7 @@ fake_n_live (void)
 static unsigned
 fake_depth (void)
 {
-  return n_pushed;
+  return context_depth ();
 }
 
 extern const FakeCuda fake_cuda;

@@ -26,6 +26,11 @@ struct GpuCrewJob {
   GpuCrewJob *behind;
 };
 
+/** How many helpers a crew had best have on this machine, so that they and their caller keep up with a bus. */
+unsigned gpu_crew_best_size (void);
+/** Whether so many helpers may linger: there are processors for them, for their caller and for others. */
+bool gpu_crew_may_linger (unsigned n_threads);
+
 /** @lingers: whether who has nothing to do looks for work for some 250 us before it sleeps, where processors are many.
  * Returns: (transfer full): a crew with @n_threads helpers, or fewer if the system gives no more. */
 GpuCrew *gpu_crew_new (unsigned n_threads, bool lingers);

@@ -20,6 +20,12 @@ static const struct {
 /* Every byte a slice of its own, some rows, or one slice for all. */
 static const size_t slice_bytes[] = {1, 300, 1 << 20};
 
+static GpuStagingPlan
+plan_of (size_t slice)
+{
+  return (GpuStagingPlan){.slice_bytes = slice, .least = 2, .most = 8};
+}
+
 /* The layout of a host that pads its rows and planes. */
 static GpuImageSpec
 padded_spec (GpuFormat format, uint32_t width, uint32_t height, size_t pad)
@@ -49,10 +55,10 @@ check_round_trip (GpuStream *stream, const GpuImageSpec *spec, const GpuImageSpe
   g_autofree uint8_t *back = g_malloc0 (host_spec->size);
   GError *error = NULL;
 
-  g_assert_true (gpu_image_stage_in (stream, image, source, host_spec, slices, &error));
+  g_assert_true (gpu_image_stage_in (stream, image, source, host_spec, plan_of (slices), &error));
   g_assert_no_error (error);
   memset (source, 0xee, host_spec->size); /* the caller's again */
-  g_assert_true (gpu_image_stage_out (stream, image, back, host_spec, slices, &error));
+  g_assert_true (gpu_image_stage_out (stream, image, back, host_spec, plan_of (slices), &error));
   g_assert_no_error (error);
   test_assert_samples (back, host_spec, host, host_spec);
   test_assert_image (stream, image, host, host_spec);
@@ -97,8 +103,8 @@ test_views (void)
   GpuImage *view = gpu_image_view (image, 10, 20, 22, 18, &error);
   g_assert_no_error (error);
   g_autofree uint8_t *host = test_random_bytes (part.size, 1), *back = g_malloc0 (part.size);
-  g_assert_true (gpu_image_stage_in (stream, view, host, &part, 100, &error));
-  g_assert_true (gpu_image_stage_out (stream, view, back, &part, 100, &error));
+  g_assert_true (gpu_image_stage_in (stream, view, host, &part, plan_of (100), &error));
+  g_assert_true (gpu_image_stage_out (stream, view, back, &part, plan_of (100), &error));
   test_assert_samples (back, &part, host, &part);
   for (unsigned i = 0; i < 4; i++) {
     static const uint32_t around[4][4] = {{0, 0, 64, 20}, {0, 38, 64, 10}, {0, 20, 10, 18}, {32, 20, 32, 18}};
@@ -153,7 +159,7 @@ test_in_does_not_wait (Rig *rig, const void *data)
   rig_close (rig, 0);
   uint64_t waits = rig_stats (rig).host_waits;
   for (unsigned i = 0; i < 3; i++) {
-    g_assert_true (gpu_image_stage_in (rig->stream[0], image, host, &rig->spec, 1000, &error));
+    g_assert_true (gpu_image_stage_in (rig->stream[0], image, host, &rig->spec, plan_of (1000), &error));
     g_assert_no_error (error);
   }
   memset (host, 0xee, rig->spec.size);
@@ -164,7 +170,7 @@ test_in_does_not_wait (Rig *rig, const void *data)
   /* On the way out there is one wait, however many slices. */
   g_autofree uint8_t *back = g_malloc0 (rig->spec.size);
   waits = rig_stats (rig).host_waits;
-  g_assert_true (gpu_image_stage_out (rig->stream[0], image, back, &rig->spec, 1000, &error));
+  g_assert_true (gpu_image_stage_out (rig->stream[0], image, back, &rig->spec, plan_of (1000), &error));
   g_assert_cmpuint (rig_stats (rig).host_waits, >, waits);
   test_assert_samples (back, &rig->spec, kept, &rig->spec);
   gpu_image_unref (image);
@@ -180,7 +186,7 @@ test_no_pinned_memory (Rig *rig, const void *data)
 
   rig_sync (rig->stream[0]);
   gpu_device_fail (rig->device, GPU_CALL_ALLOC, 0, 1000);
-  g_assert_false (gpu_image_stage_in (rig->stream[0], image, host, &rig->spec, 1000, &error));
+  g_assert_false (gpu_image_stage_in (rig->stream[0], image, host, &rig->spec, plan_of (1000), &error));
   g_assert_error (error, GPU_ERROR, GPU_ERROR_OUT_OF_MEMORY);
   g_clear_error (&error);
   g_assert_true (gpu_image_upload (rig->stream[0], image, host, &rig->spec, &error));
@@ -192,8 +198,8 @@ test_no_pinned_memory (Rig *rig, const void *data)
   gpu_cache_set_limit (rig->device, GPU_ACCOUNT_HOST, 0, &error);
   for (unsigned i = 0; i < 5; i++) {
     memset (back, 0, rig->spec.size);
-    g_assert_true (gpu_image_stage_in (rig->stream[0], image, host, &rig->spec, 1000, &error));
-    g_assert_true (gpu_image_stage_out (rig->stream[0], image, back, &rig->spec, 1000, &error));
+    g_assert_true (gpu_image_stage_in (rig->stream[0], image, host, &rig->spec, plan_of (1000), &error));
+    g_assert_true (gpu_image_stage_out (rig->stream[0], image, back, &rig->spec, plan_of (1000), &error));
     test_assert_samples (back, &rig->spec, host, &rig->spec);
   }
   rig_finish (rig);
@@ -218,8 +224,8 @@ test_failure (void)
       GError *error = NULL;
 
       gpu_device_fail (device, GPU_CALL_COPY, skip, 1);
-      bool ok = out ? gpu_image_stage_out (stream, image, host, &spec, 300, &error)
-                    : gpu_image_stage_in (stream, image, host, &spec, 300, &error);
+      bool ok = out ? gpu_image_stage_out (stream, image, host, &spec, plan_of (300), &error)
+                    : gpu_image_stage_in (stream, image, host, &spec, plan_of (300), &error);
       g_assert_true (!ok || (skip > 0 && !out));
       if (!ok)
         g_assert_error (error, GPU_ERROR, GPU_ERROR_DEVICE_LOST);
@@ -229,6 +235,38 @@ test_failure (void)
       gpu_stream_unref (stream);
       gpu_device_unref (device);
     }
+}
+
+/* Few slices a move where nothing else goes on meanwhile, many in between: 64 slices of a row, all by the caller, since
+ * with helpers the device gets what they have done meanwhile, too. */
+static void
+test_moves (Rig *rig, const void *data)
+{
+  static const GpuStagingPlan plan = {.slice_bytes = 256, .least = 2, .most = 16};
+  enum { MOVES = 7 }; /* in: of 2, 2, 4, 8, 16, 16 and 16; out: of 16, 16, 16, 8, 4, 2 and 2 */
+  GpuStagingTimes times = {0};
+  GpuStagingPlan timed = plan;
+  const GpuImageSpec spec = rig_spec (GPU_FORMAT_RGBA, 64, 64);
+  GpuImage *image = rig_acquire (rig, &spec, rig->stream[0]);
+  g_autofree uint8_t *host = test_random_bytes (spec.size, 3);
+  GError *error = NULL;
+
+  timed.times = &times;
+  gpu_device_set_crew (rig->device, 0, false);
+  for (unsigned out = 0; out < 2; out++) {
+    const uint64_t before = gpu_device_calls (rig->device, GPU_CALL_COPY);
+    g_assert_true (out ? gpu_image_stage_out (rig->stream[0], image, host, &spec, timed, &error)
+                       : gpu_image_stage_in (rig->stream[0], image, host, &spec, timed, &error));
+    g_assert_no_error (error);
+    g_assert_cmpuint (gpu_device_calls (rig->device, GPU_CALL_COPY) - before, ==, MOVES);
+    g_assert_cmpint (times.begun, <=, times.prepared);
+    g_assert_cmpint (times.prepared, <, times.sent);
+    g_assert_cmpint (times.prepared, <, times.first);
+    g_assert_cmpint (times.first, <=, times.last);
+    g_assert_cmpint (times.sent, <=, times.last);
+    g_assert_cmpint (times.last, <=, times.done);
+  }
+  gpu_image_unref (image);
 }
 
 static void
@@ -373,8 +411,8 @@ send_and_fetch (void *data)
     g_autofree uint8_t *host = test_random_bytes (spec.size, 100 * sender->number + i);
     g_autofree uint8_t *back = g_malloc0 (spec.size);
 
-    g_assert_true (gpu_image_stage_in (stream, image, host, &spec, 200, &error));
-    g_assert_true (gpu_image_stage_out (stream, image, back, &spec, 200, &error));
+    g_assert_true (gpu_image_stage_in (stream, image, host, &spec, plan_of (200), &error));
+    g_assert_true (gpu_image_stage_out (stream, image, back, &spec, plan_of (200), &error));
     g_assert_no_error (error);
     test_assert_samples (back, &spec, host, &spec);
     gpu_image_unref (image);
@@ -445,7 +483,7 @@ upload_one (Traffic *traffic, bool staged)
 
   if (staged) {
     stamp_host_write (traffic->device, traffic->plain, traffic->spec.size, stamp);
-    gpu_image_stage_in (traffic->up, image, traffic->plain, &traffic->spec, traffic->spec.size / 7, &error);
+    gpu_image_stage_in (traffic->up, image, traffic->plain, &traffic->spec, plan_of (traffic->spec.size / 7), &error);
     memset (traffic->plain, 0, traffic->spec.size);
   } else {
     GpuImage *pinned = take (traffic, GPU_MEMORY_HOST, NULL);
@@ -465,7 +503,8 @@ download_one (Traffic *traffic, bool staged)
 
   if (staged) {
     memset (traffic->plain, 0, traffic->spec.size);
-    gpu_image_stage_out (traffic->down, frame.image, traffic->plain, &traffic->spec, traffic->spec.size / 7, &error);
+    gpu_image_stage_out (traffic->down, frame.image, traffic->plain, &traffic->spec, plan_of (traffic->spec.size / 7),
+                         &error);
     stamp_host_check (traffic->device, traffic->plain, traffic->spec.size, frame.stamp);
   } else {
     GpuImage *pinned = take (traffic, GPU_MEMORY_HOST, traffic->down);
@@ -573,6 +612,7 @@ main (int argc, char **argv)
   RIG_TEST ("/transfer/in-does-not-wait", test_in_does_not_wait);
   RIG_TEST ("/transfer/no-pinned-memory", test_no_pinned_memory);
   g_test_add_func ("/transfer/failure", test_failure);
+  RIG_TEST ("/transfer/moves", test_moves);
   RIG_TEST ("/transfer/view-as", test_view_as);
   RIG_TEST ("/transfer/prefetch", test_prefetch);
   g_test_add_func ("/transfer/threads", test_threads);

@@ -84,7 +84,7 @@ static bool
 feed_open (Feed *feed, const char *description, GpuStream *stream, unsigned width, unsigned height, const char *out)
 {
   g_autofree char *caps = rgba_caps (stream ? GPU_FEATURE : "", width, height);
-  *feed = (Feed){.chain = chain_new (description, caps, out), .stream = stream};
+  *feed = (Feed){.chain = chain_new (description, caps, &(ChainConsumer){.out = out}), .stream = stream};
   if (!feed->chain)
     return false;
   GstBufferPool *pool =

@@ -23,6 +23,8 @@ typedef struct {
   int (*free) (DevicePointer data);
   int (*host_alloc) (void **data, size_t size, unsigned flags);
   int (*host_free) (void *data);
+  int (*pin) (void *data, size_t size, unsigned flags);
+  int (*unpin) (void *data);
   int (*up) (DevicePointer dst, const void *src, size_t size, void *stream);
   int (*down) (void *dst, DevicePointer src, size_t size, void *stream);
   int (*stream_new) (void **stream, unsigned flags);
@@ -37,6 +39,7 @@ struct RawCopies {
   void *stream[2];
   void *host[2][N_BUFFERS];
   void *plain[N_BUFFERS];
+  void *in_place[2][N_BUFFERS]; /* plain memory, pinned where it is; NULL until it is used */
   DevicePointer device[2][N_BUFFERS];
 };
 
@@ -60,6 +63,8 @@ load (Driver *driver)
       {"cuMemFree_v2", (void **)&driver->free},
       {"cuMemHostAlloc", (void **)&driver->host_alloc},
       {"cuMemFreeHost", (void **)&driver->host_free},
+      {"cuMemHostRegister_v2", (void **)&driver->pin},
+      {"cuMemHostUnregister", (void **)&driver->unpin},
       {"cuMemcpyHtoDAsync_v2", (void **)&driver->up},
       {"cuMemcpyDtoHAsync_v2", (void **)&driver->down},
       {"cuStreamCreate", (void **)&driver->stream_new},
@@ -76,16 +81,30 @@ load (Driver *driver)
   }
 }
 
+static void
+enter (RawCopies *raw)
+{
+  if (raw->context)
+    must (raw->driver.push (raw->context), "cuCtxPushCurrent");
+}
+
+static void
+leave (RawCopies *raw)
+{
+  void *context;
+  if (raw->context)
+    raw->driver.pop (&context);
+}
+
 RawCopies *
 raw_copies_new (GpuDevice *device, size_t size)
 {
   RawCopies *raw = g_new0 (RawCopies, 1);
   raw->size = size;
   raw->context = gpu_device_cuda_context (device);
-  if (raw->context) {
+  if (raw->context)
     load (&raw->driver);
-    must (raw->driver.push (raw->context), "cuCtxPushCurrent");
-  }
+  enter (raw);
   for (unsigned way = 0; way < 2; way++) {
     if (raw->context)
       must (raw->driver.stream_new (&raw->stream[way], NON_BLOCKING), "cuStreamCreate");
@@ -100,8 +119,7 @@ raw_copies_new (GpuDevice *device, size_t size)
       memset (raw->host[way][i], (int)i, size);
     }
   }
-  if (raw->context)
-    raw->driver.pop (&raw->context);
+  leave (raw);
   for (unsigned i = 0; i < N_BUFFERS; i++) {
     raw->plain[i] = g_malloc (size);
     memset (raw->plain[i], (int)i, size);
@@ -112,10 +130,12 @@ raw_copies_new (GpuDevice *device, size_t size)
 void
 raw_copies_free (RawCopies *raw)
 {
-  if (raw->context)
-    must (raw->driver.push (raw->context), "cuCtxPushCurrent");
+  enter (raw);
   for (unsigned way = 0; way < 2; way++) {
     for (unsigned i = 0; i < N_BUFFERS; i++) {
+      if (raw->context && raw->in_place[way][i])
+        raw->driver.unpin (raw->in_place[way][i]);
+      g_free (raw->in_place[way][i]);
       if (raw->context) {
         raw->driver.host_free (raw->host[way][i]);
         raw->driver.free (raw->device[way][i]);
@@ -127,54 +147,73 @@ raw_copies_free (RawCopies *raw)
     if (raw->context)
       raw->driver.stream_free (raw->stream[way]);
   }
-  if (raw->context)
-    raw->driver.pop (&raw->context);
+  leave (raw);
   for (unsigned i = 0; i < N_BUFFERS; i++)
     g_free (raw->plain[i]);
   g_free (raw);
 }
 
-static double
-run (RawCopies *raw, unsigned n, bool up, bool down)
+static void
+pin_in_place (RawCopies *raw)
+{
+  for (unsigned way = 0; way < 2 && !raw->in_place[way][0]; way++)
+    for (unsigned i = 0; i < N_BUFFERS; i++) {
+      raw->in_place[way][i] = g_malloc (raw->size);
+      memset (raw->in_place[way][i], (int)i, raw->size);
+      if (raw->context)
+        must (raw->driver.pin (raw->in_place[way][i], raw->size, PORTABLE), "cuMemHostRegister");
+    }
+}
+
+static void
+copy_up (RawCopies *raw, void *const *host, unsigned i)
 {
   if (raw->context)
-    must (raw->driver.push (raw->context), "cuCtxPushCurrent");
-  double start = bench_now ();
+    must (raw->driver.up (raw->device[0][i], host[i], raw->size, raw->stream[0]), "cuMemcpyHtoDAsync");
+  else
+    memcpy ((void *)(uintptr_t)raw->device[0][i], host[i], raw->size);
+}
+
+static void
+copy_down (RawCopies *raw, void *const *host, unsigned i)
+{
+  if (raw->context)
+    must (raw->driver.down (host[i], raw->device[1][i], raw->size, raw->stream[1]), "cuMemcpyDtoHAsync");
+  else
+    memcpy (host[i], (void *)(uintptr_t)raw->device[1][i], raw->size);
+}
+
+static void
+pin_and_let_go (RawCopies *raw, unsigned i)
+{
+  if (!raw->context)
+    return;
+  must (raw->driver.pin (raw->plain[i], raw->size, PORTABLE), "cuMemHostRegister");
+  must (raw->driver.unpin (raw->plain[i]), "cuMemHostUnregister");
+}
+
+static double
+run (RawCopies *raw, RawCopy copy, unsigned n)
+{
+  const bool in_place = copy == RAW_UP_IN_PLACE || copy == RAW_DOWN_IN_PLACE;
+  enter (raw);
+  if (in_place)
+    pin_in_place (raw);
+  void *(*host)[N_BUFFERS] = in_place ? raw->in_place : raw->host;
+  const double start = bench_now ();
   for (unsigned i = 0; i < n; i++) {
-    unsigned b = i % N_BUFFERS;
-    if (up && raw->context)
-      must (raw->driver.up (raw->device[0][b], raw->host[0][b], raw->size, raw->stream[0]), "cuMemcpyHtoDAsync");
-    else if (up)
-      memcpy ((void *)(uintptr_t)raw->device[0][b], raw->host[0][b], raw->size);
-    if (down && raw->context)
-      must (raw->driver.down (raw->host[1][b], raw->device[1][b], raw->size, raw->stream[1]), "cuMemcpyDtoHAsync");
-    else if (down)
-      memcpy (raw->host[1][b], (void *)(uintptr_t)raw->device[1][b], raw->size);
+    if (copy == RAW_UP || copy == RAW_BOTH || copy == RAW_UP_IN_PLACE)
+      copy_up (raw, host[0], i % N_BUFFERS);
+    if (copy == RAW_DOWN || copy == RAW_BOTH || copy == RAW_DOWN_IN_PLACE)
+      copy_down (raw, host[1], i % N_BUFFERS);
+    if (copy == RAW_PIN)
+      pin_and_let_go (raw, i % N_BUFFERS);
   }
   for (unsigned way = 0; raw->context && way < 2; way++)
     must (raw->driver.synchronize (raw->stream[way]), "cuStreamSynchronize");
-  double ns = bench_now () - start;
-  if (raw->context)
-    raw->driver.pop (&raw->context);
+  const double ns = bench_now () - start;
+  leave (raw);
   return ns;
-}
-
-double
-raw_copies_up (void *raw, unsigned n)
-{
-  return run (raw, n, true, false);
-}
-
-double
-raw_copies_down (void *raw, unsigned n)
-{
-  return run (raw, n, false, true);
-}
-
-double
-raw_copies_both (void *raw, unsigned n)
-{
-  return run (raw, n, true, true);
 }
 
 /* One of several threads that copy their part of each frame. */
@@ -209,19 +248,7 @@ run_host (RawCopies *raw, unsigned n, unsigned n_threads)
 }
 
 double
-raw_copies_one_thread (void *raw, unsigned n)
+raw_copies_run (RawCopies *raw, RawCopy copy, unsigned n_threads, unsigned n)
 {
-  return run_host (raw, n, 1);
-}
-
-double
-raw_copies_four_threads (void *raw, unsigned n)
-{
-  return run_host (raw, n, 4);
-}
-
-double
-raw_copies_eight_threads (void *raw, unsigned n)
-{
-  return run_host (raw, n, 8);
+  return copy == RAW_HOST ? run_host (raw, n, n_threads) : run (raw, copy, n);
 }

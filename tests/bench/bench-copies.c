@@ -12,7 +12,6 @@
 
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 /* The frames that a source has, and those that a consumer holds before it looks at them, as a queue would. */
 #define N_SOURCE 8
@@ -260,14 +259,6 @@ typedef struct {
   uint64_t waits;
 } HostTime;
 
-static double
-cpu_now (void)
-{
-  struct timespec now;
-  clock_gettime (CLOCK_THREAD_CPUTIME_ID, &now);
-  return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
 static uint64_t
 host_waits (void)
 {
@@ -293,9 +284,9 @@ host_time (const Way *way, const Shape *shape)
     bench_fail ("an element of \"%s\" is not there", way->elements);
   for (int burst = -2; burst < N_BURSTS; burst++) {
     const uint64_t waits = host_waits ();
-    const double start = bench_now (), cpu_start = cpu_now ();
+    const double start = bench_now (), cpu_start = bench_cpu_now ();
     push_burst (&source);
-    cpu_ns[MAX (burst, 0)] = (cpu_now () - cpu_start) / N_BURST;
+    cpu_ns[MAX (burst, 0)] = (bench_cpu_now () - cpu_start) / N_BURST;
     ns[MAX (burst, 0)] = (bench_now () - start) / N_BURST;
     if (burst >= 0)
       time.waits += host_waits () - waits;

@@ -1,142 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Chains of elements: what a frame costs the host, beside a bare kernel launch; what memory a chain takes; how many
- * chains run side by side; and the same picture by the elements that there are without this plugin.
+ * A chain of elements: what a frame costs the host, beside a bare kernel launch; what a model's input takes of the host
+ * and of the device; what memory a chain takes; and the same picture by the elements that there are without this
+ * plugin.
  *
  * The chain is what a model's input takes: a 1080p RGBA frame turned left to right, scaled to 640x640, normalised.
  */
 #include "bench.h"
-#include "chain.h"
+#include "feed.h"
 #include "floor.h"
 
 #include <gpucache/gstgpucache.h>
 #include <gpucache/testing.h>
 
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
 
-#define RING 16
-#define MAX_CHAINS 64
-#define N_ELEMENTS 3
-#define CHAIN                                                                                                          \
-  "gpuflip video-direction=horiz ! gpuresize antialias=false add-borders=false ! gpunormalize scale=<0.9,0.9,0.9,0.9>"
-#define GPU_FEATURE "(memory:GPUCache)"
 #define OUT_SIZE "width=640,height=640"
-
-/* A chain and what goes into it, over and over. */
-typedef struct {
-  Chain *chain;
-  GstBuffer *input[RING];
-  unsigned next;
-  GpuStream *stream; /* of frames on the device; NULL for others */
-} Feed;
+#define OUT_TENSOR "other/tensors" FEED_GPU ",num-tensors=1,types=float32,dimensions=640:640:3"
 
 static GpuDevice *device;
-
-static double
-cpu_now (void)
-{
-  struct timespec now;
-  clock_gettime (CLOCK_THREAD_CPUTIME_ID, &now);
-  return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static char *
-rgba_caps (const char *feature, unsigned width, unsigned height)
-{
-  return g_strdup_printf ("video/x-raw%s,format=RGBA,width=%u,height=%u,framerate=30/1", feature, width, height);
-}
-
-static GstBufferPool *
-make_pool (GstBufferPool *pool, const char *caps_text)
-{
-  g_autoptr (GstCaps) caps = gst_caps_from_string (caps_text);
-  GstVideoInfo info;
-  GstStructure *config = gst_buffer_pool_get_config (pool);
-  if (!gst_video_info_from_caps (&info, caps))
-    bench_fail ("GStreamer does not know %s", caps_text);
-  gst_buffer_pool_config_set_params (config, caps, (guint)GST_VIDEO_INFO_SIZE (&info), 0, 0);
-  gst_buffer_pool_config_add_option (config, GST_BUFFER_POOL_OPTION_VIDEO_META);
-  if (!gst_buffer_pool_set_config (pool, config) || !gst_buffer_pool_set_active (pool, TRUE))
-    bench_fail ("%s cannot be used", G_OBJECT_TYPE_NAME (pool));
-  return pool;
-}
-
-static void
-fill_with_noise (GstBuffer *buffer)
-{
-  static uint64_t state = 88172645463325252u;
-  GstMapInfo map;
-  if (!gst_buffer_map (buffer, &map, GST_MAP_WRITE))
-    bench_fail ("a frame cannot be mapped");
-  for (gsize i = 0; i + 8 <= map.size; i += 8) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    memcpy (map.data + i, &state, 8);
-  }
-  gst_buffer_unmap (buffer, &map);
-}
-
-/* @stream: for frames on the device, which is then taken over; or NULL. Returns: whether the elements are there. */
-static bool
-feed_open (Feed *feed, const char *description, GpuStream *stream, unsigned width, unsigned height, const char *out)
-{
-  g_autofree char *caps = rgba_caps (stream ? GPU_FEATURE : "", width, height);
-  *feed = (Feed){.chain = chain_new (description, caps, &(ChainConsumer){.out = out}), .stream = stream};
-  if (!feed->chain)
-    return false;
-  GstBufferPool *pool =
-      stream ? make_pool (gst_gpu_buffer_pool_new (device), caps) : chain_proposed_pool (feed->chain, caps);
-  if (!pool)
-    pool = make_pool (gst_video_buffer_pool_new (), caps);
-  for (unsigned i = 0; i < RING; i++) {
-    GstFlowReturn flow = stream ? gst_gpu_buffer_pool_acquire_on (GST_GPU_BUFFER_POOL (pool), stream, &feed->input[i])
-                                : gst_buffer_pool_acquire_buffer (pool, &feed->input[i], NULL);
-    if (flow != GST_FLOW_OK)
-      bench_fail ("there is no memory for a frame");
-    fill_with_noise (feed->input[i]);
-  }
-  gst_buffer_pool_set_active (pool, FALSE);
-  gst_object_unref (pool);
-  return true;
-}
-
-static void
-feed_close (Feed *feed)
-{
-  chain_free (feed->chain);
-  for (unsigned i = 0; i < RING; i++)
-    gst_buffer_unref (feed->input[i]);
-  if (feed->stream)
-    gpu_stream_unref (feed->stream);
-}
-
-static void
-feed_push (Feed *feed)
-{
-  chain_push (feed->chain, gst_buffer_ref (feed->input[feed->next]));
-  feed->next = (feed->next + 1) % RING;
-}
-
-static void
-feed_wait (Feed *feed)
-{
-  GError *error = NULL;
-  if (feed->stream)
-    gpu_stream_synchronize (feed->stream, &error);
-  bench_check (error);
-}
-
-static GpuStream *
-new_stream (void)
-{
-  GError *error = NULL;
-  GpuStream *stream = gpu_stream_new (device, true, &error);
-  bench_check (error);
-  return stream;
-}
 
 /* What the host does for a frame */
 
@@ -218,15 +100,16 @@ measure_host (Floor *floor)
                 {FLOOR_RECORD, "an event's record"},
                 {FLOOR_QUERY, "a question about an event"},
                 {FLOOR_CONTEXT, "a context pushed and popped"}};
-  Calls calls = {floor, new_stream (), FLOOR_LAUNCH};
+  Calls calls = {floor, bench_stream_new (device), FLOOR_LAUNCH};
   Feed small, full, nothing;
   uint64_t before[GPU_N_CALLS];
 
-  feed_open (&small, CHAIN, new_stream (), 192, 108, "video/x-raw" GPU_FEATURE ",width=64,height=64");
-  feed_open (&full, CHAIN, new_stream (), 1920, 1080, "video/x-raw" GPU_FEATURE "," OUT_SIZE);
-  feed_open (&nothing, "identity ! identity ! identity", new_stream (), 192, 108, NULL);
+  feed_open (&small, FEED_CHAIN, bench_stream_new (device), 192, 108, "video/x-raw" FEED_GPU ",width=64,height=64");
+  feed_open (&full, FEED_CHAIN, bench_stream_new (device), 1920, 1080, "video/x-raw" FEED_GPU "," OUT_SIZE);
+  feed_open (&nothing, "identity ! identity ! identity", bench_stream_new (device), 192, 108, NULL);
   const double launch = gpu_device_is_host (device) ? 0 : median_of_rounds (run_calls, &calls);
-  const double bare = median_of_rounds (run_feed, &nothing), chain = median_of_rounds (run_feed, &small) / N_ELEMENTS;
+  const double bare = median_of_rounds (run_feed, &nothing),
+               chain = median_of_rounds (run_feed, &small) / FEED_CHAIN_ELEMENTS;
 
   bench_section ("Host time for a frame and element");
   if (launch > 0) {
@@ -237,20 +120,21 @@ measure_host (Floor *floor)
     calls.call = others[i].call;
     bench_row (others[i].name, median_of_rounds (run_calls, &calls), "ns", BENCH_NO_GOAL, 0);
   }
-  bench_row ("identity", bare / N_ELEMENTS, "ns", BENCH_NO_GOAL, 0);
+  bench_row ("identity", bare / FEED_CHAIN_ELEMENTS, "ns", BENCH_NO_GOAL, 0);
   bench_row_against ("flip, resize, normalize of 192x108", chain, "ns", launch > 0 ? 1.3 * launch + 500 : 0,
                      launch > 0 ? BENCH_AT_MOST : BENCH_NO_GOAL, 1);
   for (unsigned i = 0; i < frames; i++)
     feed_push (&full);
   for (unsigned i = 0; i < GPU_N_CALLS; i++)
     before[i] = gpu_device_calls (device, (GpuCall)i);
-  const double start = bench_now (), cpu = cpu_now ();
+  const double start = bench_now (), cpu = bench_cpu_now ();
   for (unsigned i = 0; i < frames; i++)
     feed_push (&full);
-  const double busy = (cpu_now () - cpu) / frames;
+  const double busy = (bench_cpu_now () - cpu) / frames;
   feed_wait (&full);
   const double all = (bench_now () - start) / frames;
-  bench_row ("flip, resize, normalize of 1920x1080: the thread's CPU time", busy / N_ELEMENTS, "ns", BENCH_NO_GOAL, 0);
+  bench_row ("flip, resize, normalize of 1920x1080: the thread's CPU time", busy / FEED_CHAIN_ELEMENTS, "ns",
+             BENCH_NO_GOAL, 0);
   bench_section ("Flip, resize to 640x640, normalize of 1920x1080 RGBA");
   bench_row ("time for a frame", all / 1e3, "us", BENCH_NO_GOAL, 0);
   print_calls (before, frames);
@@ -265,9 +149,9 @@ measure_host (Floor *floor)
  * frame. */
 typedef struct {
   GpuStream *stream;
-  GpuThrottle *throttle[N_ELEMENTS];
-  GpuImageSpec spec[N_ELEMENTS];
-  GpuImage *input[RING];
+  GpuThrottle *throttle[FEED_CHAIN_ELEMENTS];
+  GpuImageSpec spec[FEED_CHAIN_ELEMENTS];
+  GpuImage *input[FEED_RING];
   GpuNormalize normalize;
   GpuAcquireFlags flags;
 } Steps;
@@ -276,8 +160,8 @@ static void
 steps_open (Steps *steps, GpuAcquireFlags flags)
 {
   GError *error = NULL;
-  *steps = (Steps){.stream = new_stream (), .flags = flags};
-  for (unsigned k = 0; k < N_ELEMENTS; k++)
+  *steps = (Steps){.stream = bench_stream_new (device), .flags = flags};
+  for (unsigned k = 0; k < FEED_CHAIN_ELEMENTS; k++)
     steps->throttle[k] = gpu_throttle_new (8);
   steps->spec[0] = bench_spec (GPU_FORMAT_RGBA, 1920, 1080);
   steps->spec[1] = bench_spec (GPU_FORMAT_RGBA, 640, 640);
@@ -289,7 +173,7 @@ steps_open (Steps *steps, GpuAcquireFlags flags)
   g_autofree uint8_t *noise = g_malloc (steps->spec[0].size);
   for (size_t i = 0; i < steps->spec[0].size; i++)
     noise[i] = (uint8_t)(i * 2654435761u >> 13);
-  for (unsigned i = 0; i < RING; i++) {
+  for (unsigned i = 0; i < FEED_RING; i++) {
     steps->input[i] = gpu_image_acquire (device, &steps->spec[0], GPU_MEMORY_STREAM_ORDERED, steps->stream,
                                          GPU_ACQUIRE_DEFAULT, &error);
     bench_check (error);
@@ -301,9 +185,9 @@ steps_open (Steps *steps, GpuAcquireFlags flags)
 static void
 steps_close (Steps *steps)
 {
-  for (unsigned i = 0; i < RING; i++)
+  for (unsigned i = 0; i < FEED_RING; i++)
     gpu_image_unref (steps->input[i]);
-  for (unsigned k = 0; k < N_ELEMENTS; k++)
+  for (unsigned k = 0; k < FEED_CHAIN_ELEMENTS; k++)
     gpu_throttle_free (steps->throttle[k]);
   gpu_stream_unref (steps->stream);
 }
@@ -313,8 +197,8 @@ steps_run (Steps *steps, unsigned frames)
 {
   GError *error = NULL;
   for (unsigned i = 0; i < frames; i++) {
-    GpuImage *src = gpu_image_ref (steps->input[i % RING]);
-    for (unsigned k = 0; k < N_ELEMENTS; k++) {
+    GpuImage *src = gpu_image_ref (steps->input[i % FEED_RING]);
+    for (unsigned k = 0; k < FEED_CHAIN_ELEMENTS; k++) {
       gpu_throttle_begin (steps->throttle[k], &error);
       bench_check (error);
       GpuImage *dst =
@@ -337,27 +221,64 @@ steps_run (Steps *steps, unsigned frames)
 }
 
 static void
-measure_library (void)
+submit_steps (void *data, unsigned n)
 {
-  enum { ROUNDS = 9 };
-  GError *error = NULL;
-  const unsigned frames = gpu_device_is_host (device) ? 10 : 1000;
-  double figures[ROUNDS], host[ROUNDS];
-  Steps steps;
+  steps_run (data, n);
+}
 
+static void
+submit_feed (void *data, unsigned n)
+{
+  for (unsigned i = 0; i < n; i++)
+    feed_push (data);
+}
+
+/* A model's input by elements and by the library: how long a frame takes, and what of that is the work of the host's
+ * thread and of the device. Whichever of the two is close to the first figure is what holds it up. peers.py compares
+ * others' with these. */
+static void
+measure_input (Floor *floor)
+{
+  /* Of a chain's work before it waits for the device (rule 27). */
+  enum { ROUNDS = 9, DEVICE_FRAMES = 6 };
+  const bool is_host = gpu_device_is_host (device);
+  const unsigned frames = is_host ? 10 : 1000;
+  Feed feed;
+  Steps steps;
+  feed_open (&feed, FEED_CHAIN " layout=chw", bench_stream_new (device), 1920, 1080, OUT_TENSOR);
   steps_open (&steps, GPU_ACQUIRE_DEFAULT);
-  for (int round = -1; round < ROUNDS; round++) {
-    const double start = bench_now (), cpu = cpu_now ();
-    steps_run (&steps, frames);
-    host[MAX (round, 0)] = (cpu_now () - cpu) / frames / 1e3;
-    gpu_stream_synchronize (steps.stream, &error);
-    bench_check (error);
-    figures[MAX (round, 0)] = (bench_now () - start) / frames / 1e3;
+  const struct {
+    const char *name;
+    void (*submit) (void *data, unsigned n);
+    void *data;
+    GpuStream *stream;
+  } ways[] = {{"gpuflip, gpuresize, gpunormalize", submit_feed, &feed, feed.stream},
+              {"the library's calls", submit_steps, &steps, steps.stream}};
+  double all[G_N_ELEMENTS (ways)][ROUNDS], host[G_N_ELEMENTS (ways)][ROUNDS], work[G_N_ELEMENTS (ways)][ROUNDS];
+  GError *error = NULL;
+
+  for (int round = -1; round < ROUNDS; round++)
+    for (size_t i = 0; i < G_N_ELEMENTS (ways); i++) {
+      const double start = bench_now (), cpu = bench_cpu_now ();
+      ways[i].submit (ways[i].data, frames);
+      host[i][MAX (round, 0)] = (bench_cpu_now () - cpu) / frames / 1e3;
+      gpu_stream_synchronize (ways[i].stream, &error);
+      bench_check (error);
+      all[i][MAX (round, 0)] = (bench_now () - start) / frames / 1e3;
+      work[i][MAX (round, 0)] =
+          floor_time (floor, ways[i].stream, ways[i].submit, ways[i].data, DEVICE_FRAMES) / DEVICE_FRAMES / 1e3;
+    }
+  bench_section ("A model's input: 1080p RGBA to 640x640 float32 CHW, a frame");
+  for (size_t i = 0; i < G_N_ELEMENTS (ways); i++) {
+    g_autofree char *cpu = g_strdup_printf ("%s, the thread's CPU time", ways[i].name);
+    g_autofree char *device_time = g_strdup_printf ("%s, the device's time", ways[i].name);
+    bench_row (ways[i].name, bench_median (all[i], ROUNDS), "us", BENCH_NO_GOAL, 0);
+    bench_row (cpu, bench_median (host[i], ROUNDS), "us", BENCH_NO_GOAL, 0);
+    if (!is_host)
+      bench_row (device_time, bench_median (work[i], ROUNDS), "us", BENCH_NO_GOAL, 0);
   }
   steps_close (&steps);
-  bench_section ("The library's flip, resize to 640x640, normalize to float32 CHW of 1080p RGBA, a frame");
-  bench_row ("in all", bench_median (figures, ROUNDS), "us", BENCH_NO_GOAL, 0);
-  bench_row ("the thread's CPU time", bench_median (host, ROUNDS), "us", BENCH_NO_GOAL, 0);
+  feed_close (&feed);
 }
 
 /* What they take in the cache, when memory is handed out in stream order and when it is handed out complete. */
@@ -394,105 +315,6 @@ measure_footprint (void)
     bench_row (ways[i].name, bytes[i] / (1 << 20), "MiB", BENCH_NO_GOAL, 0);
 }
 
-/* Chains side by side */
-
-typedef struct {
-  Feed feed;
-  Floor *floor; /* NULL: frames go through the feed; else bare launches take their place */
-  unsigned frames;
-  double cpu_ns;
-  GThread *thread;
-} Runner;
-
-static gpointer
-run_chain (gpointer data)
-{
-  Runner *runner = data;
-  const double start = cpu_now ();
-  if (runner->floor)
-    floor_enter (runner->floor);
-  for (unsigned i = 0; i < runner->frames; i++) {
-    if (!runner->floor)
-      feed_push (&runner->feed);
-    for (unsigned k = 0; runner->floor && k < N_ELEMENTS; k++)
-      floor_call (runner->floor, runner->feed.stream, FLOOR_LAUNCH);
-  }
-  runner->cpu_ns = cpu_now () - start;
-  feed_wait (&runner->feed);
-  return NULL;
-}
-
-static double
-run_chains (Runner *runners, unsigned n, unsigned frames)
-{
-  const double start = bench_now ();
-  for (unsigned i = 0; i < n; i++) {
-    runners[i].frames = frames;
-    runners[i].thread = g_thread_new ("chain", run_chain, &runners[i]);
-  }
-  for (unsigned i = 0; i < n; i++)
-    g_thread_join (runners[i].thread);
-  return bench_now () - start;
-}
-
-static void
-measure_many (Floor *floor)
-{
-  static const unsigned numbers[] = {1, 4, 16, 64};
-  const unsigned total = gpu_device_is_host (device) ? 64 : 16384;
-  const unsigned most = gpu_device_is_host (device) ? 4 : MAX_CHAINS;
-  Runner *runners = g_new0 (Runner, MAX_CHAINS);
-  double rate[G_N_ELEMENTS (numbers)] = {0}, host[G_N_ELEMENTS (numbers)] = {0}, bytes[G_N_ELEMENTS (numbers)] = {0};
-  double launches[G_N_ELEMENTS (numbers)] = {0}, launch_host[G_N_ELEMENTS (numbers)] = {0};
-  GError *error = NULL;
-
-  for (unsigned k = 0; k < G_N_ELEMENTS (numbers) && numbers[k] <= most; k++) {
-    const unsigned n = numbers[k];
-    GpuCacheStats before, after;
-    gpu_cache_clear (device, GPU_CACHE_ALL, &error);
-    bench_check (error);
-    for (unsigned i = 0; i < n; i++)
-      feed_open (&runners[i].feed, CHAIN, new_stream (), 1920, 1080, "video/x-raw" GPU_FEATURE "," OUT_SIZE);
-    gpu_cache_get_stats (device, GPU_ACCOUNT_DEVICE, GPU_CACHE_ALL, &before);
-    run_chains (runners, n, total / n / 4 + 1);
-    rate[k] = total / n * n / run_chains (runners, n, total / n) * 1e9;
-    gpu_cache_get_stats (device, GPU_ACCOUNT_DEVICE, GPU_CACHE_ALL, &after);
-    bytes[k] = (double)(after.live_bytes + after.pending_bytes + after.idle_bytes - before.live_bytes -
-                        before.pending_bytes - before.idle_bytes) /
-               n / (1 << 20);
-    for (unsigned i = 0; i < n; i++)
-      host[k] += runners[i].cpu_ns / (total / n * n);
-    for (unsigned i = 0; i < n; i++)
-      runners[i].floor = floor;
-    launches[k] = total / n * n / run_chains (runners, n, total / n) * 1e9;
-    for (unsigned i = 0; i < n; i++)
-      launch_host[k] += runners[i].cpu_ns / (total / n * n);
-    for (unsigned i = 0; i < n; i++) {
-      runners[i].floor = NULL;
-      feed_close (&runners[i].feed);
-    }
-  }
-
-  const struct {
-    const char *title, *unit;
-    double *values;
-  } tables[] = {{"Pipelines in one process, 1080p flip, resize, normalize: frames in all", "1/s", rate},
-                {"Threads that launch three kernels that do nothing instead: times in all", "1/s", launches},
-                {"The threads' CPU time for a frame", "ns", host},
-                {"The same of threads that launch", "ns", launch_host},
-                {"Memory of a pipeline besides its input", "MiB", bytes}};
-  for (size_t t = 0; t < G_N_ELEMENTS (tables); t++) {
-    if (gpu_device_is_host (device) && (tables[t].values == launches || tables[t].values == launch_host))
-      continue;
-    bench_section (tables[t].title);
-    for (unsigned k = 0; k < G_N_ELEMENTS (numbers) && numbers[k] <= most; k++) {
-      g_autofree char *name = g_strdup_printf ("%u", numbers[k]);
-      bench_row (name, tables[t].values[k], tables[t].unit, BENCH_NO_GOAL, 0);
-    }
-  }
-  g_free (runners);
-}
-
 /* The elements that there are without the plugin */
 
 typedef struct {
@@ -506,7 +328,8 @@ measure_ways (const char *title, const Way *ways, size_t n, unsigned frames)
   bench_section (title);
   for (size_t i = 0; i < n; i++) {
     Feed feed;
-    if (!feed_open (&feed, ways[i].description, ways[i].on_device ? new_stream () : NULL, 1920, 1080, ways[i].out)) {
+    if (!feed_open (&feed, ways[i].description, ways[i].on_device ? bench_stream_new (device) : NULL, 1920, 1080,
+                    ways[i].out)) {
       printf ("  %-58s an element is not there\n", ways[i].name);
       continue;
     }
@@ -527,7 +350,7 @@ static void
 measure_peers (void)
 {
   static const Way chains[] = {
-      {"gpuflip, gpuresize, gpunormalize", CHAIN, "video/x-raw" GPU_FEATURE "," OUT_SIZE, true},
+      {"gpuflip, gpuresize, gpunormalize", FEED_CHAIN, "video/x-raw" FEED_GPU "," OUT_SIZE, true},
       {"videoflip, videoscale (bilinear), no normalisation", "videoflip video-direction=horiz ! videoscale",
        "video/x-raw," OUT_SIZE, false},
       {"videoflip, videoscale with a thread a core", "videoflip video-direction=horiz ! videoscale n-threads=0",
@@ -550,9 +373,8 @@ main (int argc, char **argv)
   g_setenv ("GPUCACHE_DEVICE", gpu_device_name (device), TRUE);
   Floor *floor = floor_new (device);
   measure_host (floor);
-  measure_library ();
+  measure_input (floor);
   measure_footprint ();
-  measure_many (floor);
   measure_peers ();
   floor_free (floor);
   gpu_device_unref (device);

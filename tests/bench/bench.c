@@ -21,12 +21,24 @@ static FILE *json;
 static const char *section;
 static double reference; /* the section's first figure; 0 before that */
 
+static double
+read_clock (clockid_t clock)
+{
+  struct timespec now;
+  clock_gettime (clock, &now);
+  return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
 double
 bench_now (void)
 {
-  struct timespec now;
-  clock_gettime (CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+  return read_clock (CLOCK_MONOTONIC);
+}
+
+double
+bench_cpu_now (void)
+{
+  return read_clock (CLOCK_THREAD_CPUTIME_ID);
 }
 
 void
@@ -128,6 +140,15 @@ bench_device_new (GpuDevice *like)
   GpuDevice *device = gpu_device_open_cuda_context (context, &error);
   bench_check (error);
   return device;
+}
+
+GpuStream *
+bench_stream_new (GpuDevice *device)
+{
+  GError *error = NULL;
+  GpuStream *stream = gpu_stream_new (device, true, &error);
+  bench_check (error);
+  return stream;
 }
 
 GpuImageSpec

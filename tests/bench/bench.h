@@ -24,6 +24,8 @@ int bench_finish (void);
 
 /** Returns: (transfer full): another device of the same kind, with a cache of its own, which is empty. */
 GpuDevice *bench_device_new (GpuDevice *like);
+/** Returns: (transfer full): a stream of @device with a scope of its own. */
+GpuStream *bench_stream_new (GpuDevice *device);
 /** A spec that must be valid, with the default alignment. */
 GpuImageSpec bench_spec (GpuFormat format, uint32_t width, uint32_t height);
 
@@ -34,6 +36,8 @@ void bench_check (GError *error);
 
 /** Monotonic, in ns. */
 double bench_now (void);
+/** What the calling thread has had of the processor, in ns. */
+double bench_cpu_now (void);
 
 typedef enum {
   BENCH_NO_GOAL,

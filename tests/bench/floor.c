@@ -20,6 +20,9 @@ extern const GpuCudaBinary bench_cuda_binaries[];
 /* What is needed of the driver: the library keeps its own table to itself. */
 #define ENTRIES(ENTRY)                                                                                                 \
   ENTRY (GetErrorName, 6000, "cuGetErrorName")                                                                         \
+  ENTRY (CtxGetDevice, 2000, "cuCtxGetDevice")                                                                         \
+  ENTRY (CtxCreate, 3020, "cuCtxCreate_v2")                                                                            \
+  ENTRY (CtxDestroy, 4000, "cuCtxDestroy_v2")                                                                          \
   ENTRY (CtxPushCurrent, 4000, "cuCtxPushCurrent_v2")                                                                  \
   ENTRY (CtxPopCurrent, 4000, "cuCtxPopCurrent_v2")                                                                    \
   ENTRY (ModuleLoadData, 2000, "cuModuleLoadData")                                                                     \
@@ -44,7 +47,8 @@ typedef struct {
 struct Floor {
   GpuDevice *device;
 #ifdef GPU_HAVE_CUDA
-  Driver *cu; /* NULL: the CPU device */
+  Driver *cu;    /* NULL: the CPU device */
+  CUcontext own; /* a context of its own, in which the device is; or NULL */
   CUmodule module;
   CUfunction copy, nothing, turn[3];
   CUevent begin, end, plain; /* plain: without a time */
@@ -100,7 +104,7 @@ Floor *
 floor_new (GpuDevice *device)
 {
   Floor *self = g_new0 (Floor, 1);
-  self->device = device;
+  self->device = gpu_device_ref (device);
 #ifdef GPU_HAVE_CUDA
   if (gpu_device_cuda_context (device))
     open_cuda (self);
@@ -108,17 +112,55 @@ floor_new (GpuDevice *device)
   return self;
 }
 
+Floor *
+floor_new_in_own_context (Floor *like)
+{
+#ifdef GPU_HAVE_CUDA
+  CUcontext context = NULL;
+  CUdevice ordinal = 0;
+  GError *error = NULL;
+  if (!like->cu || like->cu->CtxGetDevice (&ordinal) != CUDA_SUCCESS ||
+      like->cu->CtxCreate (&context, 0, ordinal) != CUDA_SUCCESS)
+    return NULL;
+  /* A new context is the current one, and floor_new() enters it again. */
+  like->cu->CtxPopCurrent (&context);
+  GpuDevice *device = gpu_device_open_cuda_context (context, &error);
+  bench_check (error);
+  Floor *self = floor_new (device);
+  gpu_device_unref (device);
+  self->own = context;
+  self->cu->CtxPopCurrent (&context);
+  return self;
+#else
+  return NULL;
+#endif
+}
+
+GpuDevice *
+floor_device (Floor *self)
+{
+  return self->device;
+}
+
 void
 floor_free (Floor *self)
 {
 #ifdef GPU_HAVE_CUDA
   if (self->cu) {
+    CUcontext context;
+    floor_enter (self);
     self->cu->EventDestroy (self->begin);
     self->cu->EventDestroy (self->end);
     self->cu->EventDestroy (self->plain);
     self->cu->ModuleUnload (self->module);
-    g_free (self->cu);
+    self->cu->CtxPopCurrent (&context);
   }
+#endif
+  gpu_device_unref (self->device);
+#ifdef GPU_HAVE_CUDA
+  if (self->own)
+    self->cu->CtxDestroy (self->own);
+  g_free (self->cu);
 #endif
   g_free (self);
 }

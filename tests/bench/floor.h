@@ -33,6 +33,11 @@ typedef enum {
 /** Makes the device's context current on the calling thread for good, as floor_new() does on its own. */
 void floor_enter (Floor *floor);
 
+/** Returns: (transfer full) (nullable): another floor, in a context of its own; NULL if there can be none. */
+Floor *floor_new_in_own_context (Floor *like);
+/** Returns: (transfer none): the device that the floor is of. */
+GpuDevice *floor_device (Floor *floor);
+
 /** Makes the driver's call; nothing on the CPU device. */
 void floor_call (Floor *floor, GpuStream *stream, FloorCall call);
 

@@ -3,12 +3,15 @@
 """What a model's input takes in Python: a 1080p RGBA frame on the GPU turned left to right, scaled to 640x640
 (bilinear), normalised to float32 CHW, by PyTorch and by CV-CUDA where Python has them.
 
-    peers.py [--json FILE]     results are appended to FILE in the benchmarks' format
+    peers.py [--json FILE]     results are appended to FILE in the benchmarks' format, beside those that
+                               bench-pipelines left there for the same input
 
 Skips what cannot be imported, and all of it where there is no GPU.
 """
 import argparse
+import contextlib
 import json
+import signal
 import statistics
 import time
 
@@ -17,6 +20,12 @@ ROUNDS = 7
 RING = 16
 SIZE = (640, 640)
 SECTION = "A model's input by others: 1080p RGBA to 640x640 float32 CHW, a frame"
+GOAL_SECTION = "A model's input: how often as long others take as the elements"
+GOAL = 3
+OURS = ("A model's input: 1080p RGBA to 640x640 float32 CHW, a frame", "gpuflip, gpuresize, gpunormalize")
+COMPILE_SECONDS = 45
+DEVICE_FRAMES = 20
+DELAY_CYCLES = 20_000_000  # about 10 ms, in which the host submits DEVICE_FRAMES
 
 
 def torch_ways(torch):
@@ -39,6 +48,42 @@ def torch_ways(torch):
 
     yield "PyTorch, eager, scaled in float32", eager
     yield "PyTorch, eager, scaled in uint8", eager_bytes
+    if compiled := compile_way(torch, eager):
+        yield "PyTorch, compiled, scaled in float32", compiled
+
+
+class TimeUp(BaseException):
+    """No Exception, as a compiler may go on after one of those."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds):
+    def stop(*_):
+        raise TimeUp(f"it takes more than {seconds} s")
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def compile_way(torch, way):
+    """What torch.compile makes of @way, or None where it does not work; it needs a compiler and has bugs of its own."""
+    try:
+        with time_limit(COMPILE_SECONDS):
+            compiled = torch.compile(way)
+            for number in range(RING):
+                compiled(number)
+            return compiled
+    except (Exception, TimeUp) as error:  # of any library below it
+        print(f"torch.compile: skipped, {first_line(error)}")
+    return None
+
+
+def first_line(error):
+    return (str(error).splitlines() or [type(error).__name__])[0][:100]
 
 
 def cvcuda_ways(torch, cvcuda):
@@ -57,9 +102,22 @@ def cvcuda_ways(torch, cvcuda):
     yield "CV-CUDA", chain
 
 
+def time_on_device(torch, way):
+    """The device's us a frame, without the host: all is submitted while the device waits, where PyTorch has that."""
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    if hasattr(torch.cuda, "_sleep"):
+        torch.cuda._sleep(DELAY_CYCLES)
+    begin.record()
+    for number in range(DEVICE_FRAMES):
+        way(number)
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) / DEVICE_FRAMES * 1e3
+
+
 def measure(torch, way):
-    """Medians of us a frame: in all, and of the host until all is submitted."""
-    total, host = [], []
+    """Medians of us a frame: in all, of the host until all is submitted, of the device."""
+    figures = []
     for _ in range(ROUNDS + 1):
         torch.cuda.synchronize()
         start = time.perf_counter()
@@ -67,9 +125,32 @@ def measure(torch, way):
             way(number)
         submitted = time.perf_counter()
         torch.cuda.synchronize()
-        total.append((time.perf_counter() - start) / FRAMES * 1e6)
-        host.append((submitted - start) / FRAMES * 1e6)
-    return statistics.median(total[1:]), statistics.median(host[1:])
+        total = time.perf_counter()
+        figures.append([(total - start) / FRAMES * 1e6, (submitted - start) / FRAMES * 1e6, time_on_device(torch, way)])
+    return [statistics.median(column) for column in zip(*figures[1:])]
+
+
+def row(section, name, value, reference, goal=None):
+    """Prints a row, and returns it in the benchmarks' format."""
+    ratio = value / reference
+    met = goal and ratio >= goal
+    words = f"  at least {goal}: {'met' if met else 'NOT met'} (of {reference:.2f})" if goal else ""
+    print(f"  {name:58} {value:12.2f} us     {ratio:8.3g}{words}")
+    line = {"section": section, "name": name, "unit": "us", "value": value, "low": value, "high": value, "ratio": ratio,
+            "reference": reference}
+    if goal:
+        line |= {"goal": f"at least {goal}", "met": met}
+    return line
+
+
+def find_ours(path):
+    """What the elements took for the same, if bench-pipelines left that in the file; the last figure there."""
+    ours = None
+    with open(path, encoding="utf-8") as file:
+        for line in map(json.loads, file):
+            if (line.get("section"), line.get("name")) == OURS:
+                ours = line["value"]
+    return ours
 
 
 def main():
@@ -94,18 +175,22 @@ def main():
 
     print(f"\n{SECTION:79}  ratio")
     rows = []
-    reference = None
+    totals = {}
     for name, way in ways:
         try:
-            total, host = measure(torch, way)
+            figures = measure(torch, way)
         except (RuntimeError, TypeError, AttributeError, NotImplementedError) as error:
-            print(f"  {name}: skipped, {str(error).splitlines()[0][:100]}")
+            print(f"  {name}: skipped, {first_line(error)}")
             continue
-        reference = reference or total
-        for label, value in ((name, total), (name + ", the host's part", host)):
-            print(f"  {label:58} {value:12.2f} us     {value / reference:8.3g}")
-            rows.append({"section": SECTION, "name": label, "unit": "us", "value": value, "low": value, "high": value,
-                         "ratio": value / reference})
+        totals[name] = figures[0]
+        reference = next(iter(totals.values()))
+        for part, value in zip(("", ", the host's time", ", the device's time"), figures):
+            rows.append(row(SECTION, name + part, value, reference))
+    ours = find_ours(arguments.json) if arguments.json else None
+    if ours:
+        print(f"\n{GOAL_SECTION:79}  ratio  goal")
+        for name, total in totals.items():
+            rows.append(row(GOAL_SECTION, name, total, ours, GOAL if "eager" in name else None))
     if arguments.json and rows:
         with open(arguments.json, "a", encoding="utf-8") as file:
             head = {"program": "peers.py", "device": "cuda:0", "description": torch.cuda.get_device_name(0),

@@ -41,15 +41,6 @@ typedef struct {
 static GpuDevice *device;
 static const GpuResize resize = {.filter = GPU_RESIZE_BILINEAR};
 
-static GpuImage *
-acquire (const GpuImageSpec *spec, GpuStream *stream)
-{
-  GError *error = NULL;
-  GpuImage *image = gpu_image_acquire (device, spec, GPU_MEMORY_STREAM_ORDERED, stream, GPU_ACQUIRE_DEFAULT, &error);
-  bench_check (error);
-  return image;
-}
-
 static GpuBatch *
 acquire_batch (const GpuImageSpec *spec, GpuStream *stream)
 {
@@ -77,14 +68,14 @@ submit_chains (void *data, unsigned n)
     const Camera *camera = &self->cameras[i % N];
     GpuStream *stream = self->one_stream ? self->stream : camera->stream;
     GError *error = NULL;
-    GpuImage *small = acquire (&self->small, stream);
+    GpuImage *small = bench_image_new (device, &self->small, GPU_MEMORY_STREAM_ORDERED, stream);
     gpu_resizer_run (camera->resizer, stream, camera_frame (self, camera), small, &resize, &error);
     bench_check (error);
-    GpuImage *rgb = acquire (&self->rgb, stream);
+    GpuImage *rgb = bench_image_new (device, &self->rgb, GPU_MEMORY_STREAM_ORDERED, stream);
     gpu_convert (stream, small, rgb, NULL, &error);
     bench_check (error);
     gpu_image_unref (small);
-    GpuImage *tensor = acquire (&self->tensor, stream);
+    GpuImage *tensor = bench_image_new (device, &self->tensor, GPU_MEMORY_STREAM_ORDERED, stream);
     gpu_normalize (stream, rgb, tensor, &self->normalize, &error);
     bench_check (error);
     gpu_image_unref (rgb);
@@ -160,18 +151,16 @@ open_bench (Bench *self)
   gpu_image_spec_init_tensor (&self->tensor, GPU_ELEMENT_F32, GPU_LAYOUT_CHW, 3, SIZE, SIZE, &error);
   bench_check (error);
   self->floor = floor_new (device);
-  self->stream = gpu_stream_new (device, true, &error);
-  bench_check (error);
+  self->stream = bench_stream_new (device);
   self->resizer = gpu_resizer_new ();
   const GpuImageSpec output = bench_spec (GPU_FORMAT_GRAY8, (uint32_t)self->tensor.size, N);
-  self->output = acquire (&output, self->stream);
+  self->output = bench_image_new (device, &output, GPU_MEMORY_STREAM_ORDERED, self->stream);
   for (unsigned i = 0; i < N; i++) {
     Camera *camera = &self->cameras[i];
-    camera->stream = gpu_stream_new (device, true, &error);
-    bench_check (error);
+    camera->stream = bench_stream_new (device);
     camera->resizer = gpu_resizer_new ();
     for (unsigned k = 0; k < G_N_ELEMENTS (camera->frame); k++) {
-      camera->frame[k] = acquire (&self->camera, camera->stream);
+      camera->frame[k] = bench_image_new (device, &self->camera, GPU_MEMORY_STREAM_ORDERED, camera->stream);
       gpu_image_fill (camera->stream, camera->frame[k], (uint8_t)(16 + 5 * i + k), &error);
       bench_check (error);
     }

@@ -77,9 +77,7 @@ compare_managed (GpuDevice *device)
 {
   static const unsigned parts[] = {1, 16, 256};
   const GpuImageSpec spec = bench_spec (GPU_FORMAT_RGBA, 1920, 1080);
-  GError *error = NULL;
-  GpuStream *stream = gpu_stream_new (device, true, &error);
-  bench_check (error);
+  GpuStream *stream = bench_stream_new (device);
   GpuImage *pinned = acquire (device, stream, &spec, GPU_MEMORY_HOST);
   GpuImage *managed = acquire (device, stream, &spec, GPU_MEMORY_MANAGED);
   GpuImage *in = acquire (device, stream, &spec, GPU_MEMORY_STREAM_ORDERED);

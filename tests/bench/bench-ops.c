@@ -243,15 +243,6 @@ make_noise (size_t size)
   }
 }
 
-static GpuImage *
-acquire (const GpuImageSpec *spec, GpuStream *stream)
-{
-  GError *error = NULL;
-  GpuImage *image = gpu_image_acquire (device, spec, GPU_MEMORY_STREAM_ORDERED, stream, GPU_ACQUIRE_DEFAULT, &error);
-  bench_check (error);
-  return image;
-}
-
 static void
 open_job (Job *job, const Operation *operation, Floor *floor, GpuStream *stream, const GpuImageSpec *from,
           const GpuImageSpec *to)
@@ -271,8 +262,8 @@ open_job (Job *job, const Operation *operation, Floor *floor, GpuStream *stream,
   const unsigned batches = (unsigned)(ring / (from->size + to->size) / BATCH + 1);
   job->n_pairs = MIN (batches * BATCH, MAX_PAIRS);
   for (unsigned i = 0; i < job->n_pairs; i++) {
-    job->src[i] = acquire (from, stream);
-    job->dst[i] = acquire (to, stream);
+    job->src[i] = bench_image_new (device, from, GPU_MEMORY_STREAM_ORDERED, stream);
+    job->dst[i] = bench_image_new (device, to, GPU_MEMORY_STREAM_ORDERED, stream);
     /* One frame goes over the bus, which takes longer than all that is measured. */
     if (i == 0)
       gpu_image_copy_from_host (stream, job->src[i], noise, from, &error);
@@ -373,9 +364,7 @@ int
 main (int argc, char **argv)
 {
   device = bench_init (argc, argv);
-  GError *error = NULL;
-  GpuStream *stream = gpu_stream_new (device, true, &error);
-  bench_check (error);
+  GpuStream *stream = bench_stream_new (device);
   Floor *floor = floor_new (device);
 
   static const uint32_t sizes[][2] = {{1920, 1080}, {3840, 2160}};

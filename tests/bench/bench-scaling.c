@@ -143,9 +143,7 @@ static GpuImage *
 new_frame (GpuStream *stream)
 {
   GError *error = NULL;
-  GpuImage *image =
-      gpu_image_acquire (device, &bytes.spec, GPU_MEMORY_STREAM_ORDERED, stream, GPU_ACQUIRE_DEFAULT, &error);
-  bench_check (error);
+  GpuImage *image = bench_image_new (device, &bytes.spec, GPU_MEMORY_STREAM_ORDERED, stream);
   gpu_image_fill (stream, image, 7, &error);
   bench_check (error);
   return image;

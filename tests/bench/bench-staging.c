@@ -386,8 +386,7 @@ static GpuImage *
 acquire (Bench *bench, GpuMemoryKind kind)
 {
   GError *error = NULL;
-  GpuImage *image = gpu_image_acquire (bench->device, &bench->spec, kind, bench->stream, GPU_ACQUIRE_DEFAULT, &error);
-  bench_check (error);
+  GpuImage *image = bench_image_new (bench->device, &bench->spec, kind, bench->stream);
   gpu_image_fill (bench->stream, image, 7, &error);
   bench_check (error);
   return image;
@@ -424,9 +423,7 @@ int
 main (int argc, char **argv)
 {
   Bench bench = {.device = bench_init (argc, argv)};
-  GError *error = NULL;
-  bench.stream = gpu_stream_new (bench.device, true, &error);
-  bench_check (error);
+  bench.stream = bench_stream_new (bench.device);
   measure_shape (&bench, GPU_FORMAT_RGBA, 1920, 1080);
   measure_shape (&bench, GPU_FORMAT_NV12, 3840, 2160);
   gpu_stream_unref (bench.stream);

@@ -151,6 +151,15 @@ bench_stream_new (GpuDevice *device)
   return stream;
 }
 
+GpuImage *
+bench_image_new (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind, GpuStream *stream)
+{
+  GError *error = NULL;
+  GpuImage *image = gpu_image_acquire (device, spec, kind, stream, GPU_ACQUIRE_DEFAULT, &error);
+  bench_check (error);
+  return image;
+}
+
 GpuImageSpec
 bench_spec (GpuFormat format, uint32_t width, uint32_t height)
 {

@@ -26,6 +26,8 @@ int bench_finish (void);
 GpuDevice *bench_device_new (GpuDevice *like);
 /** Returns: (transfer full): a stream of @device with a scope of its own. */
 GpuStream *bench_stream_new (GpuDevice *device);
+/** Returns: (transfer full): memory of the cache, which must have some. @stream: the consumer stream. */
+GpuImage *bench_image_new (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind, GpuStream *stream);
 /** A spec that must be valid, with the default alignment. */
 GpuImageSpec bench_spec (GpuFormat format, uint32_t width, uint32_t height);
 

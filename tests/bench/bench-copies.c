@@ -228,6 +228,12 @@ run_row (void *data, unsigned n)
   return (bench_now () - start) / REPEAT;
 }
 
+static bool
+needs_pinning (const Way *way)
+{
+  return !way->elements && (way->raw == RAW_UP_IN_PLACE || way->raw == RAW_DOWN_IN_PLACE || way->raw == RAW_PIN);
+}
+
 static void
 measure_table (const Table *table, const Shape *shape, RawCopies *raw)
 {
@@ -236,7 +242,9 @@ measure_table (const Table *table, const Shape *shape, RawCopies *raw)
   unsigned n = 0;
   if (table->needs && !gst_registry_check_feature_version (gst_registry_get (), table->needs, 0, 0, 0))
     return;
-  for (const Way *way = table->ways; n < G_N_ELEMENTS (table->ways) && way->name; way++, n++) {
+  for (const Way *way = table->ways; way < table->ways + G_N_ELEMENTS (table->ways) && way->name; way++) {
+    if (needs_pinning (way) && !raw_copies_can_pin (raw))
+      continue;
     rows[n] = (Row){.way = way, .raw = raw};
     if (way->elements && !source_open (&rows[n].source, way, shape))
       bench_fail ("an element of \"%s\" is not there", way->elements);
@@ -245,6 +253,7 @@ measure_table (const Table *table, const Shape *shape, RawCopies *raw)
                            .data = &rows[n],
                            .goal = gpu_device_is_host (device) ? BENCH_NO_GOAL : way->goal,
                            .goal_ratio = way->ratio};
+    n++;
   }
   g_autofree char *title =
       g_strdup_printf ("%s, %dx%d %s, a frame", table->title, shape->width, shape->height, shape->format);

@@ -247,6 +247,17 @@ run_host (RawCopies *raw, unsigned n, unsigned n_threads)
   return bench_now () - start;
 }
 
+bool
+raw_copies_can_pin (RawCopies *raw)
+{
+  enter (raw);
+  const bool can = !raw->context || raw->driver.pin (raw->plain[0], raw->size, PORTABLE) == 0;
+  if (raw->context && can)
+    must (raw->driver.unpin (raw->plain[0]), "cuMemHostUnregister");
+  leave (raw);
+  return can;
+}
+
 double
 raw_copies_run (RawCopies *raw, RawCopy copy, unsigned n_threads, unsigned n)
 {

@@ -23,5 +23,8 @@ typedef enum {
 RawCopies *raw_copies_new (GpuDevice *device, size_t size);
 void raw_copies_free (RawCopies *raw);
 
+/** Whether plain memory can be pinned where it is: a system may forbid it. */
+bool raw_copies_can_pin (RawCopies *raw);
+
 /** @n copies; @n_threads: of RAW_HOST. Returns: how many ns that took. */
 double raw_copies_run (RawCopies *raw, RawCopy copy, unsigned n_threads, unsigned n);

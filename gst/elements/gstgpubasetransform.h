@@ -65,9 +65,9 @@ G_DECLARE_DERIVABLE_TYPE (GstGpuBaseTransform, gst_gpu_base_transform, GST, GPU_
  * @fixate_frame_caps: GstBaseTransform's fixate_caps, likewise; NULL for the base class' own
  * @ref_source: returns (transfer full): what of frame number @i of a batch is image @i of the source; NULL for what the
  * frame's caps and crop say
- * @process_batch: submits the operation from each image of @src to that of @dst, in one launch, with no host wait;
- *   @in and @out: what each is. FALSE if @error is set. Elements that have it have GST_GPU_BATCH_CAPS in their
- *   templates.
+ * @process_batch: submits the operation from each image of @src to that of @dst, in one launch, with no host wait; a
+ *   dense @dst may have more; @in and @out: what each of @src is and becomes. FALSE if @error is set. Elements that
+ * have it have GST_GPU_BATCH_CAPS in their templates.
  * @forwards: whether @buffer goes downstream as it is although the element is not in passthrough
  * @process: submits the operation from @src to @dst on @stream, with no host wait. FALSE if @error is set.
  * @process_buffer: does the same from buffer to buffer; by default it calls @process on their images

@@ -610,27 +610,27 @@ unref_images (GpuImage **images, guint n)
     gpu_image_unref (images[i]);
 }
 
-/* Parts of a tensor that there are no frames for. */
+/* Parts of a tensor that there are no frames for become zeros: they are the rest of its memory. */
 static gboolean
 clear_parts (GpuStream *stream, GpuBatch *batch, guint first, GError **error)
 {
-  for (guint i = first; i < gpu_batch_size (batch); i++)
-    if (!gpu_image_fill (stream, gpu_batch_image (batch, i), 0, error))
-      return FALSE;
-  return TRUE;
-}
+  GpuImage *all = gpu_batch_dense_image (batch), *rest;
+  const GpuImageSpec *part = gpu_image_spec (gpu_batch_image (batch, 0));
+  const guint64 rows = (gpu_batch_size (batch) - first) * (part->size / part->stride[0]);
+  GpuImageSpec spec;
+  gboolean cleared;
 
-/* The first @n images of a batch; all of them are the batch itself. */
-static GpuBatch *
-ref_first (GpuBatch *batch, guint n, GError **error)
-{
-  g_autofree GpuImage **images = g_new (GpuImage *, n);
-
-  if (n == gpu_batch_size (batch))
-    return gpu_batch_ref (batch);
-  for (guint i = 0; i < n; i++)
-    images[i] = gpu_batch_image (batch, i);
-  return gpu_batch_new (images, n, error);
+  if (first == gpu_batch_size (batch))
+    return TRUE;
+  /* As bytes, which are as many rows as before. */
+  if (!gpu_image_spec_init (&spec, GPU_FORMAT_GRAY8, (guint32)part->stride[0], (guint32)rows, 1, error))
+    return FALSE;
+  rest = gpu_image_view_as (all, first * part->size, &spec, error);
+  if (!rest)
+    return FALSE;
+  cleared = gpu_image_fill (stream, rest, 0, error);
+  gpu_image_unref (rest);
+  return cleared;
 }
 
 gboolean
@@ -644,7 +644,6 @@ gst_gpu_base_transform_process_batch (GstGpuBaseTransform *self, GpuStream *stre
   g_autofree GstGpuFrameInfo *in_infos = g_new (GstGpuFrameInfo, from->n_frames);
   g_autofree GstGpuFrameInfo *out_infos = g_new (GstGpuFrameInfo, from->n_frames);
   g_autoptr (GpuBatch) src = NULL;
-  g_autoptr (GpuBatch) dst = NULL;
   guint n = 0;
 
   for (guint i = 0; i < from->n_frames; i++) {
@@ -669,15 +668,10 @@ gst_gpu_base_transform_process_batch (GstGpuBaseTransform *self, GpuStream *stre
     }
     n++;
   }
-  if (to->batch && !clear_parts (stream, to->batch, n, error)) {
-    unref_images (images, n);
-    return FALSE;
-  }
   if (n == 0)
     return TRUE;
   src = gpu_batch_new (images, n, error);
   unref_images (images, n);
-  if (src)
-    dst = ref_first (to->batch, n, error);
-  return dst && klass->process_batch (self, stream, src, dst, in_infos, out_infos, error);
+  return src && (priv->tensor_size == 0 || clear_parts (stream, to->batch, n, error)) &&
+         klass->process_batch (self, stream, src, to->batch, in_infos, out_infos, error);
 }

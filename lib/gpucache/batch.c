@@ -74,6 +74,7 @@ make_request (const GpuImageSpec *spec, GpuMemoryKind kind, GpuStream *stream)
                       .kind = kind,
                       .account = gpu_memory_kind_account (kind),
                       .stream = stream,
+                      .complete = gpu_memory_kind_is_host (kind),
                       .host = gpu_memory_kind_is_host (kind)};
 }
 
@@ -339,16 +340,18 @@ gpu_batch_dense_image (const GpuBatch *batch)
 
 /* The table */
 
+/* Complete (rule 17): what the last reader of such memory has still to read must not be overwritten. */
 static GpuImage *
 acquire_bytes (GpuDevice *device, size_t size, GpuMemoryKind kind, GpuStream *stream, GError **error)
 {
   GpuImageSpec spec;
 
-  /* Nobody but us can wait for a table's readers before the next copy into it: it comes complete, and so does what the
-   * host writes to (rules 5 and 17). */
-  return gpu_image_spec_init (&spec, GPU_FORMAT_GRAY8, (uint32_t)size, 1, 0, error)
-             ? gpu_image_acquire (device, &spec, kind, stream, GPU_ACQUIRE_HOST, error)
-             : NULL;
+  if (!gpu_image_spec_init (&spec, GPU_FORMAT_GRAY8, (uint32_t)size, 1, 0, error))
+    return NULL;
+  GpuRequest request = make_request (&spec, kind, stream);
+  request.complete = true;
+  GpuAllocation *allocation = acquire_one (device->cache, &request, error);
+  return allocation ? &allocation->image : NULL;
 }
 
 bool

@@ -122,7 +122,8 @@ typedef struct {
   GpuMemoryKind kind;
   GpuAccount account;
   GpuStream *stream; /* nullable: without one, pending memory is reused under pressure only */
-  bool host;         /* the host touches it next: pending memory never will do */
+  bool complete;     /* pending memory never will do, although new memory may be work on the stream */
+  bool host;         /* the host touches it next, so that it has to be @complete, and to be there at once */
 } GpuRequest;
 
 typedef enum {

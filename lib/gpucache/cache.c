@@ -129,7 +129,7 @@ get_waiter (GpuCache *cache, GError **error)
 GpuAllocation *
 gpu_cache_take_waiting (GpuCache *cache, GpuScope *scope, const GpuRequest *request, GError **error)
 {
-  if (request->host)
+  if (request->complete)
     return NULL; /* rule 5: stream order never licenses the host */
 
   gpu_scope_lock (scope);

@@ -79,11 +79,13 @@ gpu_image_acquire (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind ki
 
   if (!check_place (device, kind, stream, error))
     return NULL;
+  const bool host = (flags & GPU_ACQUIRE_HOST) || gpu_memory_kind_is_host (kind);
   const GpuRequest request = {.spec = spec,
                               .kind = kind,
                               .account = gpu_memory_kind_account (kind),
                               .stream = stream,
-                              .host = (flags & GPU_ACQUIRE_HOST) || gpu_memory_kind_is_host (kind)};
+                              .complete = host,
+                              .host = host};
   /* What equals the spec of an entry is valid, so the hot path need not look. */
   GpuAllocation *allocation = gpu_cache_take_ready (device->cache, &request);
   if (!allocation && check_spec (spec, error))

@@ -35,6 +35,7 @@ typedef bool (*GpuOpFunc) (const GpuOp *op, GpuImage *src, GpuImage *dst, const 
 
 /**
  * gpu_op_run_batch:
+ * @dst: as many images as @src has; if it is dense, there may be more, which are left alone
  * @params: (nullable): an array of @n_params structs of @params_size bytes: one for all images, or one for each
  *
  * Calls @func for each image, and submits what it wants for all of them together.

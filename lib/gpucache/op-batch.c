@@ -52,13 +52,23 @@ plan_new (void)
   return plan;
 }
 
+/* The last one first: the next plan, which finds the most recent one first (rule 4), has the same at the same places
+ * then, and the same table. */
+static void
+let_go (GPtrArray *images)
+{
+  while (images->len > 0)
+    g_ptr_array_set_size (images, (gint)images->len - 1);
+  g_ptr_array_unref (images);
+}
+
 static void
 plan_free (GpuOpPlan *plan)
 {
   g_array_unref (plan->wishes);
   g_byte_array_unref (plan->args);
-  g_ptr_array_unref (plan->reads);
-  g_ptr_array_unref (plan->writes);
+  let_go (plan->reads);
+  let_go (plan->writes);
   g_ptr_array_unref (plan->copies);
   g_free (plan);
 }
@@ -224,8 +234,8 @@ check_independent (const char *name, GpuBatch *src, GpuBatch *dst, GError **erro
 {
   if (src == dst && dst->is_acquired)
     return true;
-  for (unsigned i = 0; i < dst->n; i++)
-    for (unsigned j = 0; j < dst->n; j++) {
+  for (unsigned i = 0; i < src->n; i++)
+    for (unsigned j = 0; j < src->n; j++) {
       const bool reads = i != j && dst->images[i]->allocation == src->images[j]->allocation;
       const bool writes = j < i && !dst->is_acquired && dst->images[i]->allocation == dst->images[j]->allocation;
 
@@ -242,10 +252,11 @@ check_independent (const char *name, GpuBatch *src, GpuBatch *dst, GError **erro
 static bool
 check_batches (const char *name, GpuStream *stream, GpuBatch *src, GpuBatch *dst, unsigned n_params, GError **error)
 {
-  if (src->n != dst->n) {
+  if (src->n != dst->n && !(dst->whole && src->n < dst->n)) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
-                 "%s of a batch of %u images cannot go to one of %u: use batches of the same number of images", name,
-                 src->n, dst->n);
+                 "%s of a batch of %u images cannot go to one of %u: use batches of the same number of images, or a "
+                 "dense destination of more",
+                 name, src->n, dst->n);
     return false;
   }
   if (n_params != 1 && n_params != src->n) {

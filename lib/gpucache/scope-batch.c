@@ -69,7 +69,7 @@ is_free (const GpuBatch *batch, const GpuRequest *request)
     const GpuAllocation *member = gpu_batch_member (batch, i);
 
     if (member->state != GPU_ENTRY_IDLE && !gpu_history_observed (&member->history) &&
-        (request->host || !request->stream || !gpu_history_is_ordered (&member->history, request->stream)))
+        (request->complete || !request->stream || !gpu_history_is_ordered (&member->history, request->stream)))
       return false;
   }
   return true;

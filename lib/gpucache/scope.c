@@ -338,7 +338,7 @@ gpu_scope_take_member (GpuScope *scope, GpuAllocation *allocation)
 GpuAllocation *
 gpu_scope_take_ordered (GpuScope *scope, const GpuRequest *request)
 {
-  if (request->host || !request->stream)
+  if (request->complete || !request->stream)
     return NULL;
   GpuShelf *shelf = gpu_scope_find_shelf (scope, request->spec, request->kind);
   if (!shelf)

@@ -5,6 +5,8 @@
  */
 #include "batch.h"
 
+#include <gst/check/gstharness.h>
+
 /* A checksum of each frame of each stream, in order. */
 static void
 take_frame (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer data)
@@ -284,6 +286,49 @@ GST_START_TEST (test_tensor)
 }
 GST_END_TEST
 
+/* Fewer frames than a tensor has room for, which a stream's end makes the usual case: one launch for them and one fill
+ * for the rest, and nothing else is told to the device. */
+GST_START_TEST (test_steady_part)
+{
+  GpuDevice *device = test_device_new ();
+  GstAllocator *allocator = gst_gpu_allocator_new (device);
+  GstHarness *harness = gst_harness_new ("gpunormalize");
+  GstCaps *caps = test_caps (GST_VIDEO_FORMAT_RGB, 32, 16);
+  GstBuffer *frames[2];
+  GstVideoInfo info;
+
+  test_video_info (&info, GST_VIDEO_FORMAT_RGB, 32, 16);
+  for (guint i = 0; i < G_N_ELEMENTS (frames); i++)
+    frames[i] = batch_frame_new (allocator, &info, i, 0);
+  gst_harness_set_sink_caps_str (harness, GST_GPU_TENSOR_NAME "(memory:GPUCache),dimensions=(string)32:16:3:5,"
+                                                              "types=(string)float32");
+  gst_harness_set_src_caps_str (harness, GST_GPU_BATCH_NAME "(memory:GPUCache),batch-size=5");
+  for (guint round = 0; round < 5; round++) {
+    const guint64 launches = gpu_device_calls (device, GPU_CALL_LAUNCH);
+    const guint64 copies = gpu_device_calls (device, GPU_CALL_COPY);
+    GstBuffer *batch = gst_buffer_new ();
+    GstGpuBatchMeta *meta = gst_buffer_add_gpu_batch_meta (batch, G_N_ELEMENTS (frames));
+
+    for (guint i = 0; i < G_N_ELEMENTS (frames); i++) {
+      meta->frames[i].pad = i;
+      meta->frames[i].caps = gst_caps_ref (caps);
+      meta->frames[i].buffer = gst_buffer_ref (frames[i]);
+    }
+    fail_unless_equals_int (gst_harness_push (harness, batch), GST_FLOW_OK);
+    gst_buffer_unref (gst_harness_pull (harness));
+    fail_unless_equals_uint64 (gpu_device_calls (device, GPU_CALL_LAUNCH), launches + 1);
+    if (round > 0)
+      fail_unless_equals_uint64 (gpu_device_calls (device, GPU_CALL_COPY), copies + 1);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (frames); i++)
+    gst_buffer_unref (frames[i]);
+  gst_harness_teardown (harness);
+  gst_caps_unref (caps);
+  gst_object_unref (allocator);
+  gpu_device_unref (device);
+}
+GST_END_TEST
+
 static Suite *
 batch_elements_suite (void)
 {
@@ -296,6 +341,7 @@ batch_elements_suite (void)
   tcase_add_test (tcase, test_refusals);
   tcase_add_test (tcase, test_tensor);
   tcase_add_test (tcase, test_steady);
+  tcase_add_test (tcase, test_steady_part);
   return suite;
 }
 

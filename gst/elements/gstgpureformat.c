@@ -368,48 +368,10 @@ gst_gpu_reformat_update (GstGpuBaseTransform *base)
   return TRUE;
 }
 
-/* Layout and type in two steps, the layout where elements are smaller. */
-static gboolean
-reformat_and_convert (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConvert *params, GError **error)
-{
-  const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
-  const GpuFormatInfo *in = gpu_format_info (from->format), *out = gpu_format_info (to->format);
-  const gboolean layout_first = in->bits <= out->bits;
-  GpuImageSpec spec;
-  GpuImage *between;
-  gboolean result;
-
-  if (!gpu_image_spec_init_tensor (&spec, layout_first ? in->element : out->element,
-                                   layout_first ? out->layout : in->layout, from->channels, from->width, from->height,
-                                   error))
-    return FALSE;
-  between = gpu_image_acquire (gpu_stream_device (stream), &spec, GPU_MEMORY_STREAM_ORDERED, stream,
-                               GPU_ACQUIRE_DEFAULT, error);
-  if (!between)
-    return FALSE;
-  result = layout_first
-               ? gpu_reformat (stream, src, between, error) && gpu_convert (stream, between, dst, params, error)
-               : gpu_convert (stream, src, between, params, error) && gpu_reformat (stream, between, dst, error);
-  gpu_image_unref (between);
-  return result;
-}
-
 static gboolean
 gst_gpu_reformat_process (GstGpuBaseTransform *base, GpuStream *stream, GpuImage *src, GpuImage *dst, GError **error)
 {
-  const GpuConvert *params = &GST_GPU_REFORMAT (base)->params;
-  const GpuFormatInfo *in = gpu_format_info (gpu_image_spec (src)->format);
-  const GpuFormatInfo *out = gpu_format_info (gpu_image_spec (dst)->format);
-
-  if (!in->is_tensor && !out->is_tensor)
-    return gpu_convert (stream, src, dst, NULL, error);
-  if (!in->is_tensor || !out->is_tensor)
-    return gpu_reformat (stream, src, dst, error);
-  if (in->layout == out->layout)
-    return gpu_convert (stream, src, dst, params, error);
-  if (in->element == out->element && params->scale == 1 && params->offset == 0)
-    return gpu_reformat (stream, src, dst, error);
-  return reformat_and_convert (stream, src, dst, params, error);
+  return gpu_reformat (stream, src, dst, &GST_GPU_REFORMAT (base)->params, error);
 }
 
 /* Properties. */

@@ -406,8 +406,8 @@ check_colorimetry (const char *what, const GpuColorimetry *colorimetry, GError *
   return false;
 }
 
-static bool
-convert (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *data, void *unused, GError **error)
+bool
+gpu_convert_image (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *data, void *unused, GError **error)
 {
   const GpuConvert *params = data;
   const GpuImageSpec *spec = gpu_image_spec (src);
@@ -448,14 +448,14 @@ gpu_convert (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConvert *
 {
   const GpuOp op = {stream, NULL};
 
-  return convert (&op, src, dst, params, NULL, error);
+  return gpu_convert_image (&op, src, dst, params, NULL, error);
 }
 
 bool
 gpu_convert_batch (GpuStream *stream, GpuBatch *src, GpuBatch *dst, const GpuConvert *params, unsigned n,
                    GError **error)
 {
-  return gpu_op_run_batch ("Convert", stream, src, dst, convert, params, sizeof *params, n, NULL, error);
+  return gpu_op_run_batch ("Convert", stream, src, dst, gpu_convert_image, params, sizeof *params, n, NULL, error);
 }
 
 void

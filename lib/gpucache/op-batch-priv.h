@@ -26,6 +26,10 @@ bool gpu_op_launch (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuKern
 bool gpu_op_launch_between (const GpuOp *op, GpuImage *src, GpuImage *also, GpuImage *dst, const GpuKernel *kernel,
                             const void *args, GpuExtent extent, GError **error);
 
+/** @scratch is written and read by what is launched for the image at hand: in a plan it is held until that is
+ * submitted, and has it in its history. Else each submission sees to it. */
+void gpu_op_keep (const GpuOp *op, GpuImage *scratch);
+
 /** gpu_image_copy() of images that are held, also in a plan. */
 bool gpu_op_copy (const GpuOp *op, GpuImage *src, GpuImage *dst, GError **error);
 

@@ -116,6 +116,13 @@ gpu_op_launch (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuKernel *k
   return gpu_op_launch_between (op, src, NULL, dst, kernel, args, extent, error);
 }
 
+void
+gpu_op_keep (const GpuOp *op, GpuImage *scratch)
+{
+  if (op->plan)
+    g_ptr_array_add (op->plan->writes, gpu_image_ref (scratch));
+}
+
 bool
 gpu_op_copy (const GpuOp *op, GpuImage *src, GpuImage *dst, GError **error)
 {

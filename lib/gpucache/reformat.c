@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The order of dimensions: arguments, checks, and the work on the CPU device.
+ * Layouts and element types: arguments, checks, and, of layouts, the work on the CPU device.
  */
 #include "reformat.h"
 
+#include "convert-priv.h"
 #include "reformat-pixel.h"
 #include "reformat-priv.h"
 
@@ -102,10 +103,10 @@ n_channels (const GpuImageSpec *spec)
 }
 
 static bool
-reformat (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *params, void *data, GError **error)
+check (const GpuOp *op, GpuImage *src, GpuImage *dst, bool scaled, GError **error)
 {
   const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
-  const GpuFormatInfo *src_info = gpu_format_info (from->format), *dst_info = gpu_format_info (to->format);
+  const GpuFormatInfo *in = gpu_format_info (from->format), *out = gpu_format_info (to->format);
 
   if (!gpu_op_check_devices ("Reformat", op->stream, src, dst, error) ||
       !gpu_op_check_size ("Reformat", dst, from->width, from->height, error))
@@ -113,37 +114,80 @@ reformat (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *params, voi
   if (!n_channels (from) || !n_channels (to)) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
                  "Reformat works on tensors, RGB formats and GRAY8, not on %s: use gpu_convert()",
-                 n_channels (from) ? dst_info->name : src_info->name);
+                 n_channels (from) ? out->name : in->name);
     return false;
   }
-  if (src_info->element != dst_info->element || (!src_info->is_tensor && !dst_info->is_tensor)) {
-    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "Reformat does not convert %s to %s: use gpu_convert()",
-                 src_info->name, dst_info->name);
+  if ((scaled || in->element != out->element) && !(in->is_tensor && out->is_tensor)) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "Reformat changes the elements of tensors only, not those of %s to %s: use gpu_normalize()", in->name,
+                 out->name);
     return false;
   }
   if (n_channels (from) != n_channels (to)) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "Reformat does not make %u channels of the %u of a %s",
-                 n_channels (to), n_channels (from), src_info->name);
+                 n_channels (to), n_channels (from), in->name);
     return false;
   }
-  if (!gpu_op_check_apart ("Reformat", src, dst, error) || !gpu_op_check_elements ("Reformat", src, error) ||
-      !gpu_op_check_elements ("Reformat", dst, error))
+  return gpu_op_check_apart ("Reformat", src, dst, error) && gpu_op_check_elements ("Reformat", src, error) &&
+         gpu_op_check_elements ("Reformat", dst, error);
+}
+
+/* Layout and type in two steps, the layout where elements are smaller. */
+static bool
+reformat_and_convert (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuConvert *params, GError **error)
+{
+  const GpuImageSpec *from = gpu_image_spec (src);
+  const GpuFormatInfo *in = gpu_format_info (from->format), *out = gpu_format_info (gpu_image_spec (dst)->format);
+  const bool layout_first = in->bits <= out->bits;
+  GpuImageSpec spec;
+
+  if (!gpu_image_spec_init_tensor (&spec, layout_first ? in->element : out->element,
+                                   layout_first ? out->layout : in->layout, from->channels, from->width, from->height,
+                                   error))
     return false;
-  if (from->format == to->format)
+  GpuImage *between = gpu_image_acquire (gpu_stream_device (op->stream), &spec, GPU_MEMORY_STREAM_ORDERED, op->stream,
+                                         GPU_ACQUIRE_DEFAULT, error);
+  if (!between)
+    return false;
+  gpu_op_keep (op, between);
+  const bool ok = layout_first ? gpu_reformat_pixels (op, src, between, 0, error) &&
+                                     gpu_convert_image (op, between, dst, params, NULL, error)
+                               : gpu_convert_image (op, src, between, params, NULL, error) &&
+                                     gpu_reformat_pixels (op, between, dst, 0, error);
+  gpu_image_unref (between);
+  return ok;
+}
+
+static bool
+reformat (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *data, void *unused, GError **error)
+{
+  const GpuConvert *params = data;
+  const GpuFormatInfo *in = gpu_format_info (gpu_image_spec (src)->format);
+  const GpuFormatInfo *out = gpu_format_info (gpu_image_spec (dst)->format);
+  const bool scaled = params && (params->scale != 1 || params->offset != 0);
+
+  if (!check (op, src, dst, scaled, error))
+    return false;
+  if (in == out && !scaled)
     return gpu_op_copy (op, src, dst, error);
-  return gpu_reformat_pixels (op, src, dst, 0, error);
+  if (in->element == out->element && !scaled)
+    return gpu_reformat_pixels (op, src, dst, 0, error);
+  if (in->layout == out->layout)
+    return gpu_convert_image (op, src, dst, params, NULL, error);
+  return reformat_and_convert (op, src, dst, params, error);
 }
 
 bool
-gpu_reformat (GpuStream *stream, GpuImage *src, GpuImage *dst, GError **error)
+gpu_reformat (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuConvert *params, GError **error)
 {
   const GpuOp op = {stream, NULL};
 
-  return reformat (&op, src, dst, NULL, NULL, error);
+  return reformat (&op, src, dst, params, NULL, error);
 }
 
 bool
-gpu_reformat_batch (GpuStream *stream, GpuBatch *src, GpuBatch *dst, GError **error)
+gpu_reformat_batch (GpuStream *stream, GpuBatch *src, GpuBatch *dst, const GpuConvert *params, unsigned n,
+                    GError **error)
 {
-  return gpu_op_run_batch ("Reformat", stream, src, dst, reformat, NULL, 0, 1, NULL, error);
+  return gpu_op_run_batch ("Reformat", stream, src, dst, reformat, params, sizeof *params, n, NULL, error);
 }

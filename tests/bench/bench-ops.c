@@ -160,7 +160,7 @@ run_operation (Job *job, GpuImage *src, GpuImage *dst)
     gpu_normalize (job->stream, src, dst, &job->normalize, &error);
     break;
   case REFORMAT:
-    gpu_reformat (job->stream, src, dst, &error);
+    gpu_reformat (job->stream, src, dst, NULL, &error);
     break;
   case BILINEAR:
   case FILTER:
@@ -188,7 +188,7 @@ run_batch (Job *job, GpuBatch *src, GpuBatch *dst)
     gpu_normalize_batch (job->stream, src, dst, &job->normalize, 1, &error);
     break;
   case REFORMAT:
-    gpu_reformat_batch (job->stream, src, dst, &error);
+    gpu_reformat_batch (job->stream, src, dst, NULL, 1, &error);
     break;
   case BILINEAR:
   case FILTER:

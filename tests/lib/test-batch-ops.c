@@ -333,19 +333,20 @@ test_normalize (OpFixture *fixture, const void *data)
 static bool
 reformat_one (GpuStream *stream, GpuImage *src, GpuImage *dst, const void *params, GError **error)
 {
-  return gpu_reformat (stream, src, dst, error);
+  return gpu_reformat (stream, src, dst, params, error);
 }
 
 static bool
 reformat_all (GpuStream *stream, GpuBatch *src, GpuBatch *dst, const void *params, GError **error)
 {
-  return gpu_reformat_batch (stream, src, dst, error);
+  return gpu_reformat_batch (stream, src, dst, params, params ? gpu_batch_size (src) : 1, error);
 }
 
 static void
 test_reformat (OpFixture *fixture, const void *data)
 {
   GpuImageSpec from[N], to[N];
+  GpuConvert params[N];
   for (unsigned i = 0; i < N; i++) {
     uint32_t width, height;
     make_size (i, &width, &height);
@@ -355,6 +356,27 @@ test_reformat (OpFixture *fixture, const void *data)
   /* Those whose format stays are copied. */
   from[3] = to[3];
   check (fixture, from, to, N, false, reformat_one, reformat_all, NULL, 0, 2);
+
+  /* Types, too: layout first where elements grow, last where they shrink, so two launches of either sort. */
+  for (unsigned i = 0; i < N; i++) {
+    uint32_t width, height;
+    make_size (i, &width, &height);
+    to[i] = tensor ((GpuElement)((i + 1) % 3), i % 4 < 2 ? GPU_LAYOUT_CHW : GPU_LAYOUT_HWC, 2 + i % 3, width, height);
+    gpu_convert_init (&params[i]);
+    params[i].scale = 0.25f * (float)(i % 3);
+    params[i].offset = (float)i;
+  }
+  check (fixture, from, to, N, false, reformat_one, reformat_all, params, sizeof params[0], 5);
+
+  /* To a model's input, of pictures in several formats. */
+  static const GpuFormat formats[] = {GPU_FORMAT_RGB, GPU_FORMAT_RGBP, GPU_FORMAT_BGR, GPU_FORMAT_RGBX};
+  for (unsigned layout = 0; layout < GPU_N_LAYOUTS; layout++) {
+    for (unsigned i = 0; i < N; i++) {
+      from[i] = test_spec (formats[i % G_N_ELEMENTS (formats)], 45, 23);
+      to[i] = tensor (GPU_ELEMENT_U8, (GpuLayout)layout, 3, 45, 23);
+    }
+    check (fixture, from, to, N, true, reformat_one, reformat_all, NULL, 0, 1);
+  }
 }
 
 int

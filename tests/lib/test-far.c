@@ -112,7 +112,7 @@ normalize (GpuStream *stream, GpuImage *src, GpuImage *dst, const void *params, 
 static bool
 reformat (GpuStream *stream, GpuImage *src, GpuImage *dst, const void *params, GError **error)
 {
-  return gpu_reformat (stream, src, dst, error);
+  return gpu_reformat (stream, src, dst, NULL, error);
 }
 
 static void

@@ -122,7 +122,7 @@ there_and_back (GpuStream *stream, GpuImage *src, GError **error)
   params.shift = 3;
   if (dst)
     ok = gpu_normalize (stream, src, numbers, &params, error) && gpu_convert (stream, numbers, bytes, NULL, error) &&
-         gpu_reformat (stream, bytes, dst, error);
+         gpu_reformat (stream, bytes, dst, NULL, error);
   if (numbers)
     gpu_image_unref (numbers);
   if (bytes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The order of dimensions: byte for byte, there and back, and what cannot be reformatted.
+ * The order of dimensions, byte for byte, with the type of elements and without, and what cannot be reformatted.
  */
 #include "picture.h"
 
@@ -9,7 +9,7 @@
 static bool
 reformat (GpuStream *stream, GpuImage *src, GpuImage *dst, const void *params, GError **error)
 {
-  return gpu_reformat (stream, src, dst, error);
+  return gpu_reformat (stream, src, dst, params, error);
 }
 
 static GpuImageSpec
@@ -92,6 +92,59 @@ test_pictures (OpFixture *fixture, const void *data)
   }
 }
 
+/* Between pictures: channels keep their names. */
+static void
+test_between_pictures (OpFixture *fixture, const void *data)
+{
+  static const GpuFormat formats[] = {GPU_FORMAT_RGB, GPU_FORMAT_BGRX, GPU_FORMAT_XRGB, GPU_FORMAT_RGBP,
+                                      GPU_FORMAT_GBR};
+
+  for (unsigned from = 0; from < G_N_ELEMENTS (formats); from++)
+    for (unsigned to = 0; to < G_N_ELEMENTS (formats); to++)
+      for (unsigned i = 0; from != to && i < G_N_ELEMENTS (sizes); i++) {
+        GpuImageSpec src = picture_spec (formats[from], sizes[i][0], sizes[i][1], (Layout)(i % N_LAYOUTS));
+        GpuImageSpec dst = picture_spec (formats[to], sizes[i][0], sizes[i][1], (Layout)(from % N_LAYOUTS));
+
+        picture_check (fixture->stream, &src, &dst, reformat, reformat_reference, NULL);
+      }
+}
+
+/* Layout and type at once are the same as one after the other. */
+static void
+test_types (OpFixture *fixture, const void *data)
+{
+  const GpuImageSpec bytes = tensor (GPU_ELEMENT_U8, GPU_LAYOUT_HWC, 3, 33, 7);
+  const GpuImageSpec planes = tensor (GPU_ELEMENT_U8, GPU_LAYOUT_CHW, 3, 33, 7);
+  const GpuImageSpec numbers = tensor (GPU_ELEMENT_F32, GPU_LAYOUT_CHW, 3, 33, 7);
+  GpuImage *src = test_image_new (fixture->device, &bytes, fixture->stream);
+  GpuImage *between = test_image_new (fixture->device, &planes, fixture->stream);
+  GpuImage *expected = test_image_new (fixture->device, &numbers, fixture->stream);
+  GpuImage *dst = test_image_new (fixture->device, &numbers, fixture->stream);
+  GpuImage *back = test_image_new (fixture->device, &bytes, fixture->stream);
+  g_autofree uint8_t *random = test_random_bytes (bytes.size, 5);
+  g_autofree uint8_t *wanted = NULL;
+  GpuConvert params, inverse;
+
+  gpu_convert_init (&params);
+  gpu_convert_init (&inverse);
+  params.scale = 0.5f, params.offset = -3;
+  inverse.scale = 2, inverse.offset = 6;
+  test_image_write (fixture->stream, src, random, &bytes);
+  g_assert_true (gpu_reformat (fixture->stream, src, between, NULL, NULL));
+  g_assert_true (gpu_convert (fixture->stream, between, expected, &params, NULL));
+  g_assert_true (gpu_reformat (fixture->stream, src, dst, &params, NULL));
+  wanted = test_image_read (fixture->stream, expected, 0);
+  test_assert_image (fixture->stream, dst, wanted, &numbers);
+  g_assert_true (gpu_reformat (fixture->stream, dst, back, &inverse, NULL));
+  test_assert_image (fixture->stream, back, random, &bytes);
+
+  gpu_image_unref (back);
+  gpu_image_unref (dst);
+  gpu_image_unref (expected);
+  gpu_image_unref (between);
+  gpu_image_unref (src);
+}
+
 static void
 test_refusals (OpFixture *fixture, const void *data)
 {
@@ -107,10 +160,14 @@ test_refusals (OpFixture *fixture, const void *data)
   GpuImage *small = test_image_new (fixture->device, &small_spec, stream);
   GpuImage *nv12 = test_image_new (fixture->device, &nv12_spec, stream);
   GpuImage *rgb = test_image_new (fixture->device, &rgb_spec, stream);
-  GpuImage *same = test_image_new (fixture->device, &rgb_spec, stream);
+  GpuConvert scaled;
 
-  picture_check_error (stream, hwc, chw, reformat, NULL, "does not convert uint8 HWC tensor to float16 CHW tensor");
-  picture_check_error (stream, rgb, same, reformat, NULL, "does not convert RGB to RGB");
+  gpu_convert_init (&scaled);
+  scaled.offset = 1;
+
+  picture_check_error (stream, rgb, chw, reformat, NULL, "not those of RGB to float16 CHW tensor: use gpu_normalize()");
+  picture_check_error (stream, rgb, hwc, reformat, &scaled,
+                       "not those of RGB to uint8 HWC tensor: use gpu_normalize()");
   picture_check_error (stream, hwc, four, reformat, NULL, "does not make 4 channels of the 3 of a uint8 HWC tensor");
   picture_check_error (stream, rgb, four, reformat, NULL, "does not make 4 channels of the 3 of a RGB");
   picture_check_error (stream, hwc, small, reformat, NULL, "needs a destination of 64x48 pixels, not of 64x47");
@@ -132,7 +189,6 @@ test_refusals (OpFixture *fixture, const void *data)
   gpu_image_unref (small);
   gpu_image_unref (nv12);
   gpu_image_unref (rgb);
-  gpu_image_unref (same);
 }
 
 int
@@ -141,6 +197,8 @@ main (int argc, char **argv)
   test_init (&argc, &argv);
   OP_TEST ("/reformat/tensors", test_tensors);
   OP_TEST ("/reformat/pictures", test_pictures);
+  OP_TEST ("/reformat/between-pictures", test_between_pictures);
+  OP_TEST ("/reformat/types", test_types);
   OP_TEST ("/reformat/refusals", test_refusals);
   return g_test_run ();
 }

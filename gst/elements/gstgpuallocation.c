@@ -5,7 +5,7 @@
  */
 #include "gstgpubasetransform-priv.h"
 
-#include "gstgpubatchflow.h"
+#include "gstgpubatchcaps.h"
 
 #include <gst/video/gstvideopool.h>
 

@@ -34,7 +34,7 @@ typedef struct {
   GstCaps *batch_caps;     /* of those that go out; NULL where single frames do */
   guint tensor_size;       /* parts of the dense tensor that a batch becomes; 0 if it stays a batch */
   GpuImageSpec tensor;     /* one of them */
-  GPtrArray *mappings;     /* what frames become; see gstgpubatchflow.c */
+  GPtrArray *mappings;     /* what frames become; see gstgpubatchcaps.c */
   GstAllocator *allocator; /* made when first needed */
 
   gint negotiating;

@@ -5,7 +5,7 @@
  */
 #include "gstgpubasetransform-priv.h"
 
-#include "gstgpubatchflow.h"
+#include "gstgpubatchcaps.h"
 #include "gstgpurefusal.h"
 
 GST_DEBUG_CATEGORY (gst_gpu_base_transform_debug);

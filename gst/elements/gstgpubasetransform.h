@@ -54,12 +54,14 @@ G_DECLARE_DERIVABLE_TYPE (GstGpuBaseTransform, gst_gpu_base_transform, GST, GPU_
  *   and what its output's stream is it sets itself.
  * @follows: the element always works on the device of its frames, whatever its property says
  * @any_format: the format of what goes out can be chosen, so that caps of a batch do not have to say one
+ * @batch_of_tensors: frames of a batch may be tensors, too, and pictures may become some and tensors pictures
  * @batch_to_tensor: a batch may become one dense tensor: the destination's images are its parts then
  * @update: in the streaming thread, before each frame and each new caps: takes over properties that were changed.
  *   Returns whether caps, passthrough or memory must be negotiated again. Caps are then transformed with
  *   gst_gpu_base_transform_is_negotiating() true, so that a change of properties meanwhile waits for its turn.
  * @set_info: caps are decided: @in and @out. May set passthrough. FALSE with @error set refuses them.
- * @set_batch: the same for batches, whose frames may be of any sort; @out: their caps. May set passthrough.
+ * @set_batch: the same for batches, whose frames may be of any sort; @in and @out: their caps. May set passthrough,
+ *   where @out does not ask for what the element does and @in does not have (gst_gpu_batch_asks_for()).
  * @transform_frame_caps: GstBaseTransform's transform_caps, for caps of single frames; NULL if they stay what they are.
  *   Fields that caps of frames must have may be lacking: those of a batch
  * @fixate_frame_caps: GstBaseTransform's fixate_caps, likewise; NULL for the base class' own
@@ -83,12 +85,13 @@ struct _GstGpuBaseTransformClass {
   gboolean copies;
   gboolean follows;
   gboolean any_format;
+  gboolean batch_of_tensors;
   gboolean batch_to_tensor;
 
   gboolean (*update) (GstGpuBaseTransform *self);
   gboolean (*set_info) (GstGpuBaseTransform *self, const GstGpuFrameInfo *in, const GstGpuFrameInfo *out,
                         GError **error);
-  gboolean (*set_batch) (GstGpuBaseTransform *self, const GstCaps *out, GError **error);
+  gboolean (*set_batch) (GstGpuBaseTransform *self, const GstCaps *in, const GstCaps *out, GError **error);
   GstCaps *(*transform_frame_caps) (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps, GstCaps *filter);
   GstCaps *(*fixate_frame_caps) (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps, GstCaps *others);
   GpuImage *(*ref_source) (GstGpuBaseTransform *self, guint i, GstBuffer *buffer, const GstGpuFrameInfo *info,
@@ -113,6 +116,10 @@ const GstVideoInfo *gst_gpu_base_transform_out_info (GstGpuBaseTransform *self);
 gboolean gst_gpu_base_transform_in_is_gpu (GstGpuBaseTransform *self);
 gboolean gst_gpu_base_transform_out_is_gpu (GstGpuBaseTransform *self);
 
+/** Whether caps were decided, of frames or of batches: what is wrong with a property is no error then, but a warning.
+ * For the streaming thread. */
+gboolean gst_gpu_base_transform_is_negotiated (GstGpuBaseTransform *self);
+
 /** Whether caps are being decided with the properties that `update` took over last. */
 gboolean gst_gpu_base_transform_is_negotiating (GstGpuBaseTransform *self);
 
@@ -128,6 +135,10 @@ GstCaps *gst_gpu_caps_with_feature (GstCaps *caps, const gchar *feature);
 /** Fixates @others (transfer full), the caps of a frame, and keeps colours what they are. */
 GstCaps *gst_gpu_base_transform_fixate_frame_caps (GstBaseTransform *trans, GstPadDirection direction, GstCaps *caps,
                                                    GstCaps *others);
+
+/** Whether a batch's caps @out say of one of the fields @names, which end with NULL, what @in, which it is made of,
+ * does not. */
+gboolean gst_gpu_batch_asks_for (const GstCaps *in, const GstCaps *out, const gchar *const *names);
 
 /** Takes @caps over; returns what @filter leaves of them, in its order. (nullable) @filter. */
 GstCaps *gst_gpu_caps_filter (GstCaps *caps, GstCaps *filter);

@@ -5,11 +5,11 @@
  * @title: gpubatch
  * @short_description: Puts frames of several streams into one buffer
  *
- * Takes a frame from each of its pads and sends them on as one batch, which gpuflip, gpuresize, gpuconvert and
- * gpunormalize work on with one launch for all of them; gpuunbatch takes it apart again. Frames may be of different
- * sizes and formats. None is copied: the batch's buffer has no memory, but a #GstGpuBatchMeta with the buffers that
- * came in, and with each its pad, stream-id, caps, segment, tags, crop rectangle and times, since the events that say
- * so end here.
+ * Takes a frame from each of its pads and sends them on as one batch, which gpuflip, gpuresize, gpuconvert,
+ * gpunormalize and gpureformat work on with one launch for all of them; gpuunbatch takes it apart again. Frames may be
+ * of different sizes and formats. None is copied: the batch's buffer has no memory, but a #GstGpuBatchMeta with the
+ * buffers that came in, and with each its pad, stream-id, caps, segment, tags, crop rectangle and times, since the
+ * events that say so end here.
  *
  * Without live sources a batch has one frame of each pad, in the order of the pads' numbers, however far apart their
  * times are: frames are neither dropped nor repeated, so a stream of 60 frames a second next to one of 30 is through

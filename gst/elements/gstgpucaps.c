@@ -4,7 +4,7 @@
  */
 #include "gstgpubasetransform-priv.h"
 
-#include "gstgpubatchflow.h"
+#include "gstgpubatchcaps.h"
 #include "gstgpurefusal.h"
 
 #define GST_CAT_DEFAULT gst_gpu_base_transform_debug
@@ -129,6 +129,14 @@ gst_gpu_base_transform_out_is_gpu (GstGpuBaseTransform *self)
 }
 
 gboolean
+gst_gpu_base_transform_is_negotiated (GstGpuBaseTransform *self)
+{
+  const GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
+
+  return priv->batch_caps || priv->out.spec.format != GPU_FORMAT_UNKNOWN;
+}
+
+gboolean
 gst_gpu_base_transform_is_negotiating (GstGpuBaseTransform *self)
 {
   return g_atomic_int_get (&gst_gpu_base_transform_priv (self)->negotiating);
@@ -174,7 +182,7 @@ gst_gpu_base_transform_set_caps (GstBaseTransform *trans, GstCaps *in, GstCaps *
   GstGpuFrameInfo in_info, out_info;
 
   if (gst_gpu_caps_are_batch (in)) {
-    if (!gst_gpu_base_transform_set_batch_caps (self, out, &error)) {
+    if (!gst_gpu_base_transform_set_batch_caps (self, in, out, &error)) {
       gst_gpu_base_transform_post_error (self, error);
       return FALSE;
     }

@@ -306,14 +306,11 @@ gst_gpu_convert_set_info (GstGpuBaseTransform *base, const GstGpuFrameInfo *in, 
 
 /* Frames stay what they are where nothing is asked for. */
 static gboolean
-gst_gpu_convert_set_batch (GstGpuBaseTransform *base, const GstCaps *out, GError **error)
+gst_gpu_convert_set_batch (GstGpuBaseTransform *base, const GstCaps *in, const GstCaps *out, GError **error)
 {
-  const GstStructure *structure = gst_caps_get_structure (out, 0);
+  static const gchar *const fields[] = {"format", "colorimetry", "chroma-site", NULL};
 
-  gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (base),
-                                      !gst_structure_has_field (structure, "format") &&
-                                          !gst_structure_has_field (structure, "colorimetry") &&
-                                          !gst_structure_has_field (structure, "chroma-site"));
+  gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (base), !gst_gpu_batch_asks_for (in, out, fields));
   return TRUE;
 }
 

@@ -193,7 +193,7 @@ gst_gpu_flip_transform_caps (GstBaseTransform *trans, GstPadDirection direction,
 }
 
 static gboolean
-gst_gpu_flip_set_batch (GstGpuBaseTransform *base, const GstCaps *out, GError **error)
+gst_gpu_flip_set_batch (GstGpuBaseTransform *base, const GstCaps *in, const GstCaps *out, GError **error)
 {
   gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (base),
                                       active_orientation (GST_GPU_FLIP (base)) == GPU_ORIENTATION_IDENTITY);
@@ -203,7 +203,7 @@ gst_gpu_flip_set_batch (GstGpuBaseTransform *base, const GstCaps *out, GError **
 static gboolean
 gst_gpu_flip_set_info (GstGpuBaseTransform *base, const GstGpuFrameInfo *in, const GstGpuFrameInfo *out, GError **error)
 {
-  return gst_gpu_flip_set_batch (base, NULL, error);
+  return gst_gpu_flip_set_batch (base, NULL, NULL, error);
 }
 
 /* Frames. */

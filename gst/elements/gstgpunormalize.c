@@ -153,10 +153,23 @@ makes_tensors (const GValue *formats)
   return !formats;
 }
 
+/* Whether an alpha channel that may be left out is. */
+static gboolean
+leaves_alpha_out (GstGpuNormalize *self)
+{
+  gboolean result;
+
+  GST_OBJECT_LOCK (self);
+  result = self->settings.base->len == 3 || self->settings.scale->len == 3;
+  GST_OBJECT_UNLOCK (self);
+  return result;
+}
+
 static void
 append_tensors (GstGpuNormalize *self, GstCaps *caps, const GstStructure *video, GstGpuTensorLayout choice)
 {
   const gchar *format = gst_structure_get_string (video, "format");
+  const gboolean opaque = leaves_alpha_out (self);
   guint channels[2], n;
   gint width, height;
 
@@ -176,8 +189,8 @@ append_tensors (GstGpuNormalize *self, GstCaps *caps, const GstStructure *video,
       GpuImageSpec spec;
 
       if (gst_gpu_tensor_layout_allows (choice, (GpuLayout)layout) &&
-          gpu_image_spec_init_tensor (&spec, GPU_ELEMENT_U8, (GpuLayout)layout, channels[i], (guint32)width,
-                                      (guint32)height, NULL))
+          gpu_image_spec_init_tensor (&spec, GPU_ELEMENT_U8, (GpuLayout)layout, channels[opaque ? n - 1 - i : i],
+                                      (guint32)width, (guint32)height, NULL))
         gst_gpu_tensor_append (caps, &spec, GST_GPU_TENSOR_ANY_TYPE, video);
     }
 }
@@ -259,18 +272,6 @@ gst_gpu_normalize_transform_caps (GstBaseTransform *trans, GstPadDirection direc
   for (guint i = 0; direction == GST_PAD_SINK && i < gst_caps_get_size (caps); i++)
     append_tensors (self, result, gst_caps_get_structure (caps, i), layout);
   return gst_gpu_caps_filter (result, filter);
-}
-
-/* Whether an alpha channel that may be left out is. */
-static gboolean
-leaves_alpha_out (GstGpuNormalize *self)
-{
-  gboolean result;
-
-  GST_OBJECT_LOCK (self);
-  result = self->settings.base->len == 3 || self->settings.scale->len == 3;
-  GST_OBJECT_UNLOCK (self);
-  return result;
 }
 
 /* The tensors that can be made of @video, the best first. */
@@ -470,7 +471,7 @@ gst_gpu_normalize_process_batch (GstGpuBaseTransform *base, GpuStream *stream, G
 }
 
 static gboolean
-gst_gpu_normalize_set_batch (GstGpuBaseTransform *base, const GstCaps *out, GError **error)
+gst_gpu_normalize_set_batch (GstGpuBaseTransform *base, const GstCaps *in, const GstCaps *out, GError **error)
 {
   gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (base), FALSE);
   return TRUE;

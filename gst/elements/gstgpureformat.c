@@ -18,6 +18,9 @@
  * planar (RGBP, GBR); for the planar ones, `layout=chw`. `scale` and `offset` are for tensors only. Colours are
  * converted by gpuconvert.
  *
+ * It takes batches, too, of pictures and tensors mixed. Behind it, `format` in a batch's caps makes pictures of all
+ * frames, and `types` tensors; caps of tensors make one dense uint8 tensor of pictures of one size.
+ *
  * ## Example launch line
  * |[
  * gst-launch-1.0 videotestsrc num-buffers=1 ! video/x-raw,format=RGB,width=640,height=480 ! gpuupload ! \
@@ -54,7 +57,9 @@ struct _GstGpuReformat {
   gdouble scale, offset;
   gboolean changed;
 
-  GpuConvert params; /* of the streaming thread; what the frames get */
+  /* Of the streaming thread. */
+  GpuConvert params; /* what the frames get */
+  gboolean same;     /* frames go out in the layout and type that they came in */
 };
 
 #define GST_TYPE_GPU_REFORMAT (gst_gpu_reformat_get_type ())
@@ -67,7 +72,7 @@ GST_ELEMENT_REGISTER_DEFINE_WITH_CODE (gpureformat, "gpureformat", GST_RANK_NONE
 
 /* Formats that are tensors of 8 bits in all but name. */
 #define REFORMAT_CAPS                                                                                                  \
-  GST_GPU_TENSOR_CAPS "; " GST_VIDEO_CAPS_MAKE_WITH_FEATURES (                                                         \
+  GST_GPU_TENSOR_CAPS "; " GST_GPU_BATCH_CAPS "; " GST_VIDEO_CAPS_MAKE_WITH_FEATURES (                                 \
       GST_CAPS_FEATURE_MEMORY_GPU_CACHE,                                                                               \
       "{ RGBA, BGRA, ARGB, ABGR, RGBx, BGRx, xRGB, xBGR, RGB, BGR, RGBP, GBR, GRAY8 }")
 
@@ -274,7 +279,7 @@ gst_gpu_reformat_fixate_caps (GstBaseTransform *trans, GstPadDirection direction
       others = best ? best : others;
     }
   }
-  return GST_BASE_TRANSFORM_CLASS (parent_class)->fixate_caps (trans, direction, caps, others);
+  return gst_gpu_base_transform_fixate_frame_caps (trans, direction, caps, others);
 }
 
 /* Parameters. */
@@ -290,29 +295,56 @@ check_number (const gchar *property, gdouble value, GError **error)
 
 /* Under the object lock. */
 static gboolean
-make_params (GstGpuReformat *self, const GstGpuFrameInfo *in, const GstGpuFrameInfo *out, GpuConvert *params,
-             GError **error)
+make_params (GstGpuReformat *self, GpuConvert *params, GError **error)
 {
   gpu_convert_init (params);
   if (!check_number ("scale", self->scale, error) || !check_number ("offset", self->offset, error))
     return FALSE;
   params->scale = (gfloat)self->scale;
   params->offset = (gfloat)self->offset;
-  if ((params->scale == 1 && params->offset == 0) ||
-      (gst_gpu_frame_info_is_tensor (in) && gst_gpu_frame_info_is_tensor (out)))
+  return TRUE;
+}
+
+static gboolean
+is_scaled (const GpuConvert *params)
+{
+  return params->scale != 1 || params->offset != 0;
+}
+
+static gboolean
+check_frame (const GpuConvert *params, const GstGpuFrameInfo *in, const GstGpuFrameInfo *out, GError **error)
+{
+  if (!is_scaled (params) || (gst_gpu_frame_info_is_tensor (in) && gst_gpu_frame_info_is_tensor (out)))
     return TRUE;
 
   g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
                "%s: %g cannot be used between %s and %s, as it is for tensors only: use gpunormalize for pictures.",
-               params->scale != 1 ? "scale" : "offset", params->scale != 1 ? self->scale : self->offset,
+               params->scale != 1 ? "scale" : "offset", (gdouble)(params->scale != 1 ? params->scale : params->offset),
                gpu_format_info (in->spec.format)->name, gpu_format_info (out->spec.format)->name);
   return FALSE;
 }
 
 static gboolean
-changes_nothing (const GstGpuFrameInfo *in, const GstGpuFrameInfo *out, const GpuConvert *params)
+set_params (GstGpuReformat *self, GError **error)
 {
-  return in->spec.format == out->spec.format && params->scale == 1 && params->offset == 0;
+  GpuConvert params;
+  gboolean made;
+
+  GST_OBJECT_LOCK (self);
+  self->changed = FALSE;
+  made = make_params (self, &params, error);
+  GST_OBJECT_UNLOCK (self);
+  if (made)
+    self->params = params;
+  return made;
+}
+
+/* Whether frames stay as they are where nothing is multiplied or added. */
+static void
+set_same (GstGpuReformat *self, gboolean same)
+{
+  self->same = same;
+  gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (self), same && !is_scaled (&self->params));
 }
 
 static gboolean
@@ -320,18 +352,28 @@ gst_gpu_reformat_set_info (GstGpuBaseTransform *base, const GstGpuFrameInfo *in,
                            GError **error)
 {
   GstGpuReformat *self = GST_GPU_REFORMAT (base);
-  GpuConvert params;
-  gboolean made;
+
+  if (!set_params (self, error) || !check_frame (&self->params, in, out, error))
+    return FALSE;
+  set_same (self, in->spec.format == out->spec.format);
+  return TRUE;
+}
+
+static gboolean
+gst_gpu_reformat_set_batch (GstGpuBaseTransform *base, const GstCaps *in, const GstCaps *out, GError **error)
+{
+  static const gchar *const fields[] = {"format", "types", NULL};
+  GstGpuReformat *self = GST_GPU_REFORMAT (base);
+  gboolean any;
 
   GST_OBJECT_LOCK (self);
-  self->changed = FALSE;
-  made = make_params (self, in, out, &params, error);
+  any = self->layout == GST_GPU_TENSOR_LAYOUT_ANY;
   GST_OBJECT_UNLOCK (self);
-  if (!made)
-    return FALSE;
 
-  self->params = params;
-  gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (self), changes_nothing (in, out, &params));
+  if (!set_params (self, error))
+    return FALSE;
+  set_same (self, any && gst_structure_has_name (gst_caps_get_structure (out, 0), GST_GPU_BATCH_NAME) &&
+                      !gst_gpu_batch_asks_for (in, out, fields));
   return TRUE;
 }
 
@@ -341,31 +383,39 @@ gst_gpu_reformat_update (GstGpuBaseTransform *base)
   GstGpuReformat *self = GST_GPU_REFORMAT (base);
   const GstGpuFrameInfo *in = gst_gpu_base_transform_in_frame_info (base);
   const GstGpuFrameInfo *out = gst_gpu_base_transform_out_frame_info (base);
+  const gboolean passed = gst_base_transform_is_passthrough (GST_BASE_TRANSFORM (self));
+  const GpuConvert before = self->params;
   g_autoptr (GError) error = NULL;
-  gboolean made = FALSE, nothing;
-  GpuConvert params;
-
-  if (out->spec.format == GPU_FORMAT_UNKNOWN)
-    return FALSE;
+  gboolean changed;
 
   GST_OBJECT_LOCK (self);
-  if (self->changed)
-    made = make_params (self, in, out, &params, &error);
-  self->changed = FALSE;
+  changed = self->changed;
   GST_OBJECT_UNLOCK (self);
+  if (!changed || !gst_gpu_base_transform_is_negotiated (base))
+    return FALSE;
 
-  if (error)
+  /* Each frame of a batch is looked at when it comes. */
+  if (!set_params (self, &error) ||
+      (in->spec.format != GPU_FORMAT_UNKNOWN && !check_frame (&self->params, in, out, &error))) {
+    self->params = before;
     gst_gpu_base_transform_post_warning (base, error);
-  if (!made)
     return FALSE;
-
+  }
   /* Caps stay what they are, so nobody asks again whether there is anything to do. */
-  self->params = params;
-  nothing = changes_nothing (in, out, &params);
-  if (nothing == gst_base_transform_is_passthrough (GST_BASE_TRANSFORM (self)))
-    return FALSE;
-  gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (self), nothing);
-  return TRUE;
+  set_same (self, self->same);
+  return gst_base_transform_is_passthrough (GST_BASE_TRANSFORM (self)) != passed;
+}
+
+static gboolean
+gst_gpu_reformat_process_batch (GstGpuBaseTransform *base, GpuStream *stream, GpuBatch *src, GpuBatch *dst,
+                                const GstGpuFrameInfo *in, const GstGpuFrameInfo *out, GError **error)
+{
+  const GpuConvert *params = &GST_GPU_REFORMAT (base)->params;
+
+  for (guint i = 0; i < gpu_batch_size (src); i++)
+    if (!check_frame (params, &in[i], &out[i], error))
+      return FALSE;
+  return gpu_reformat_batch (stream, src, dst, params, 1, error);
 }
 
 static gboolean
@@ -431,7 +481,6 @@ gst_gpu_reformat_class_init (GstGpuReformatClass *klass)
                             GST_PARAM_CONTROLLABLE | G_PARAM_LAX_VALIDATION;
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
-  GstBaseTransformClass *trans_class = GST_BASE_TRANSFORM_CLASS (klass);
   GstGpuBaseTransformClass *base_class = GST_GPU_BASE_TRANSFORM_CLASS (klass);
 
   object_class->set_property = gst_gpu_reformat_set_property;
@@ -462,8 +511,12 @@ gst_gpu_reformat_class_init (GstGpuReformatClass *klass)
       "gpureformat layout=chw scale=0.00392156862745098 ! \"other/tensors(memory:GPUCache),types=float32\" ! "
       "gpudownload ! filesink location=tensor.raw");
 
-  trans_class->transform_caps = GST_DEBUG_FUNCPTR (gst_gpu_reformat_transform_caps);
-  trans_class->fixate_caps = GST_DEBUG_FUNCPTR (gst_gpu_reformat_fixate_caps);
+  base_class->batch_of_tensors = TRUE;
+  base_class->batch_to_tensor = TRUE;
+  base_class->transform_frame_caps = gst_gpu_reformat_transform_caps;
+  base_class->fixate_frame_caps = gst_gpu_reformat_fixate_caps;
+  base_class->set_batch = gst_gpu_reformat_set_batch;
+  base_class->process_batch = gst_gpu_reformat_process_batch;
   base_class->update = gst_gpu_reformat_update;
   base_class->set_info = gst_gpu_reformat_set_info;
   base_class->process = gst_gpu_reformat_process;

@@ -282,12 +282,11 @@ gst_gpu_resize_ref_source (GstGpuBaseTransform *base, guint i, GstBuffer *buffer
 
 /* Frames stay what they are where no size is asked for. */
 static gboolean
-gst_gpu_resize_set_batch (GstGpuBaseTransform *base, const GstCaps *out, GError **error)
+gst_gpu_resize_set_batch (GstGpuBaseTransform *base, const GstCaps *in, const GstCaps *out, GError **error)
 {
-  const GstStructure *structure = gst_caps_get_structure (out, 0);
+  static const gchar *const fields[] = {"width", "height", "pixel-aspect-ratio", NULL};
 
-  gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (base), !gst_structure_has_field (structure, "width") &&
-                                                                     !gst_structure_has_field (structure, "height"));
+  gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (base), !gst_gpu_batch_asks_for (in, out, fields));
   return TRUE;
 }
 

@@ -16,7 +16,8 @@ G_BEGIN_DECLS
  *
  * The name of caps of batches. They have the feature %GST_CAPS_FEATURE_MEMORY_GPU_CACHE and the fields `batch-size`,
  * how many frames there are at most, and `format`, `width`, `height` and `pixel-aspect-ratio` where an element has
- * given all frames the same; a field that is not there says nothing.
+ * given all frames the same, or `types` where it has made tensors of one type of all; a field that is not there says
+ * nothing.
  *
  * Since: 0.1
  */

@@ -7,6 +7,8 @@
 
 #include <gst/check/gstharness.h>
 
+#include <math.h>
+
 #define CAPS GST_GPU_BATCH_NAME "(memory:GPUCache)"
 
 /* What came out of one pad of gpuunbatch. */
@@ -236,6 +238,46 @@ GST_START_TEST (test_direction_changes)
 }
 GST_END_TEST
 
+/* What is wrong with a property is a warning while batches flow, and the old value stays. */
+GST_START_TEST (test_bad_setting)
+{
+  GpuDevice *device = test_device_new ();
+  GstAllocator *allocator = gst_gpu_allocator_new (device);
+  GstHarness *harness = gst_harness_new ("gpureformat");
+  GstBus *bus = gst_bus_new ();
+  GstCaps *caps = test_caps (GST_VIDEO_FORMAT_RGB, 32, 16);
+  GstVideoInfo info;
+
+  test_video_info (&info, GST_VIDEO_FORMAT_RGB, 32, 16);
+  gst_element_set_bus (harness->element, bus);
+  gst_harness_set_src_caps_str (harness, CAPS);
+  for (guint n = 0; n < 3; n++) {
+    g_autoptr (GError) error = NULL;
+    GstBuffer *batch = gst_buffer_new ();
+    GstGpuBatchFrame *frame = gst_buffer_add_gpu_batch_meta (batch, 1)->frames;
+    GstMessage *message;
+
+    frame->caps = gst_caps_ref (caps);
+    frame->buffer = test_buffer_new (gst_gpu_allocator_alloc_video (GST_GPU_ALLOCATOR (allocator), &info, FALSE,
+                                                                    GPU_MEMORY_STREAM_ORDERED, NULL, &error));
+    g_assert_no_error (error);
+    if (n == 1)
+      g_object_set (harness->element, "scale", NAN, NULL);
+    fail_unless_equals_int (gst_harness_push (harness, batch), GST_FLOW_OK);
+    message = gst_bus_pop_filtered (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR);
+    fail_unless ((message != NULL) == (n == 1));
+    fail_unless (!message || GST_MESSAGE_TYPE (message) == GST_MESSAGE_WARNING);
+    gst_clear_message (&message);
+  }
+  gst_element_set_bus (harness->element, NULL);
+  gst_object_unref (bus);
+  gst_harness_teardown (harness);
+  gst_caps_unref (caps);
+  gst_object_unref (allocator);
+  gpu_device_unref (device);
+}
+GST_END_TEST
+
 static void
 count_batch (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer data)
 {
@@ -289,6 +331,7 @@ batch_changes_suite (void)
   tcase_add_test (tcase, test_seek_to_sink);
   tcase_add_test (tcase, test_only_ends);
   tcase_add_test (tcase, test_direction_changes);
+  tcase_add_test (tcase, test_bad_setting);
   return suite;
 }
 

@@ -74,30 +74,51 @@ run_streams (const gchar *line, GPtrArray *sums[STREAMS])
   gst_object_unref (pipeline);
 }
 
-/* Four cameras of different sizes and formats, one of which ends early. No size, turned or not, has rows with padding,
- * in which anything may be. */
-static const gchar *const sources[STREAMS] = {
-    "videotestsrc num-buffers=5 pattern=ball ! video/x-raw,format=RGBA,width=320,height=240",
-    "videotestsrc num-buffers=5 pattern=smpte ! video/x-raw,format=NV12,width=100,height=60",
-    "videotestsrc num-buffers=3 pattern=gradient ! video/x-raw,format=RGB,width=64,height=480",
-    "videotestsrc num-buffers=5 pattern=spokes ! video/x-raw,format=GRAY8,width=36,height=24",
-};
+/* Four cameras of different sizes and formats, one of which ends early, and what is done with each alone before. No
+ * size, turned or not, has rows with padding, in which anything may be. */
+typedef struct {
+  const gchar *source[STREAMS];
+  const gchar *before[STREAMS];
+} Cameras;
+
+#define BALL "videotestsrc num-buffers=5 pattern=ball ! video/x-raw,width=320,height=240,format="
+#define SMPTE "videotestsrc num-buffers=5 pattern=smpte ! video/x-raw,width=100,height=60,format="
+#define GRADIENT "videotestsrc num-buffers=3 pattern=gradient ! video/x-raw,width=64,height=480,format="
+#define SPOKES "videotestsrc num-buffers=5 pattern=spokes ! video/x-raw,width=36,height=24,format="
+#define TENSOR "other/tensors(memory:GPUCache)"
+
+static const Cameras any = {{BALL "RGBA", SMPTE "NV12", GRADIENT "RGB", SPOKES "GRAY8"},
+                            {"identity", "identity", "identity", "identity"}};
+
+/* Pictures that are tensors in all but name. */
+static const Cameras rgb = {{BALL "RGBx", SMPTE "BGR", GRADIENT "RGB", SPOKES "GBR"},
+                            {"identity", "identity", "identity", "identity"}};
+
+static const Cameras tensors = {
+    {BALL "RGBx", SMPTE "BGR", GRADIENT "RGBA", SPOKES "GRAY8"},
+    {"gpunormalize scale=\"<0.5>\" ! " TENSOR ",types=float32", "gpunormalize layout=chw ! " TENSOR ",types=float16",
+     "gpunormalize ! " TENSOR ",types=uint8", "gpunormalize shift=0.3 ! " TENSOR ",types=float32"}};
+
+/* Both sorts. */
+static const Cameras mixed = {{BALL "RGBx", SMPTE "BGR", GRADIENT "RGB", SPOKES "GBR"},
+                              {"identity", "gpunormalize layout=chw ! " TENSOR ",types=uint8", "identity",
+                               "gpunormalize ! " TENSOR ",types=uint8"}};
 
 /* @one: the elements for a frame; @all: the same for a batch. */
 static void
-compare_chains (const gchar *one, const gchar *all)
+compare_cameras (const Cameras *cameras, const gchar *one, const gchar *all)
 {
   g_autoptr (GString) alone = g_string_new (NULL), together = g_string_new (NULL);
   GPtrArray *expected[STREAMS], *sums[STREAMS];
 
   g_string_append_printf (together, "gpubatch name=batch ! %s ! gpuunbatch name=unbatch ", all);
   for (guint i = 0; i < STREAMS; i++) {
-    g_string_append_printf (alone, "%s ! gpuupload name=up%u ! %s ! gpudownload ! fakesink name=out%u ", sources[i], i,
-                            one, i);
+    g_string_append_printf (alone, "%s ! gpuupload name=up%u ! %s ! %s ! gpudownload ! fakesink name=out%u ",
+                            cameras->source[i], i, cameras->before[i], one, i);
     g_string_append_printf (together,
-                            "%s ! gpuupload name=up%u ! batch.sink_%u "
+                            "%s ! gpuupload name=up%u ! %s ! batch.sink_%u "
                             "unbatch.src_%u ! queue ! gpudownload ! fakesink name=out%u async=false ",
-                            sources[i], i, i, i, i);
+                            cameras->source[i], i, cameras->before[i], i, i, i);
   }
   run_streams (alone->str, expected);
   run_streams (together->str, sums);
@@ -110,6 +131,12 @@ compare_chains (const gchar *one, const gchar *all)
     g_ptr_array_unref (sums[i]);
     g_ptr_array_unref (expected[i]);
   }
+}
+
+static void
+compare_chains (const gchar *one, const gchar *all)
+{
+  compare_cameras (&any, one, all);
 }
 
 GST_START_TEST (test_same_results)
@@ -139,6 +166,40 @@ GST_START_TEST (test_same_results)
                   "video/x-gpu-batch(memory:GPUCache),format=RGBA");
   /* Nothing is asked for: frames stay what they are. */
   compare_chains ("identity", "gpuresize ! gpuflip ! gpuconvert");
+}
+GST_END_TEST
+
+/* Layouts and types of pictures, of tensors and of both. */
+GST_START_TEST (test_same_results_reformatted)
+{
+  compare_cameras (&rgb, "gpureformat layout=chw", "gpureformat layout=chw");
+  compare_cameras (&rgb, "gpureformat ! video/x-raw(memory:GPUCache),format=BGRx",
+                   "gpureformat ! video/x-gpu-batch(memory:GPUCache),format=BGRx");
+  compare_cameras (&rgb, "gpureformat layout=chw ! " TENSOR,
+                   "gpureformat layout=chw ! video/x-gpu-batch(memory:GPUCache),types=(string)uint8");
+  compare_cameras (&tensors, "gpureformat layout=chw", "gpureformat layout=chw");
+  compare_cameras (&tensors, "gpureformat scale=0.25 offset=3", "gpureformat scale=0.25 offset=3");
+  compare_cameras (&tensors, "gpureformat layout=chw scale=1.5 ! " TENSOR ",types=float16",
+                   "gpureformat layout=chw scale=1.5 ! video/x-gpu-batch(memory:GPUCache),types=(string)float16");
+  compare_cameras (&tensors, "gpureformat layout=hwc ! " TENSOR ",types=uint8",
+                   "gpureformat layout=hwc ! video/x-gpu-batch(memory:GPUCache),types=(string)uint8");
+  compare_cameras (&mixed, "gpureformat ! video/x-raw(memory:GPUCache),format=RGBP",
+                   "gpureformat ! video/x-gpu-batch(memory:GPUCache),format=RGBP");
+  compare_cameras (&mixed, "gpureformat layout=chw ! " TENSOR,
+                   "gpureformat layout=chw ! video/x-gpu-batch(memory:GPUCache),types=(string)uint8");
+  compare_cameras (&mixed, "identity", "gpureformat");
+}
+GST_END_TEST
+
+/* Only a shape of pixels is asked for, which a size comes of. */
+GST_START_TEST (test_same_results_square)
+{
+  static const Cameras narrow = {{BALL "RGBA,pixel-aspect-ratio=1/2", SMPTE "NV12,pixel-aspect-ratio=2/1",
+                                  GRADIENT "RGB", SPOKES "GRAY8,pixel-aspect-ratio=4/3"},
+                                 {"identity", "identity", "identity", "identity"}};
+
+  compare_cameras (&narrow, "gpuresize ! video/x-raw(memory:GPUCache),pixel-aspect-ratio=1/1",
+                   "gpuresize ! video/x-gpu-batch(memory:GPUCache),pixel-aspect-ratio=1/1");
 }
 GST_END_TEST
 
@@ -337,6 +398,8 @@ batch_elements_suite (void)
 
   suite_add_tcase (suite, tcase);
   tcase_add_test (tcase, test_same_results);
+  tcase_add_test (tcase, test_same_results_reformatted);
+  tcase_add_test (tcase, test_same_results_square);
   tcase_add_test (tcase, test_same_results_cropped);
   tcase_add_test (tcase, test_refusals);
   tcase_add_test (tcase, test_tensor);

@@ -60,6 +60,7 @@ typedef struct {
   GstCaps *caps;
   GstGpuFrameInfo info;
   GstTagList *tags;
+  guint32 segment_seqnum, eos_seqnum;
   gboolean ended; /* that was said downstream */
 } GstGpuBatchPad;
 
@@ -102,6 +103,7 @@ forget_stream (GstGpuBatchPad *pad)
   g_clear_pointer (&pad->stream_id, g_free);
   gst_clear_caps (&pad->caps);
   gst_clear_tag_list (&pad->tags);
+  pad->segment_seqnum = pad->eos_seqnum = GST_SEQNUM_INVALID;
 }
 
 static void
@@ -198,7 +200,11 @@ gst_gpu_batch_sink_event (GstAggregator *aggregator, GstAggregatorPad *aggregato
     gst_event_unref (event);
     return TRUE;
   case GST_EVENT_SEGMENT:
+    pad->segment_seqnum = gst_event_get_seqnum (event);
     pad->ended = FALSE;
+    break;
+  case GST_EVENT_EOS:
+    pad->eos_seqnum = gst_event_get_seqnum (event);
     break;
   default:
     break;
@@ -305,9 +311,12 @@ fill_item (Item *item, GstGpuBatchPad *pad, GstBuffer *buffer)
       .dts = buffer ? GST_BUFFER_DTS (buffer) : GST_CLOCK_TIME_NONE,
       .duration = buffer ? GST_BUFFER_DURATION (buffer) : GST_CLOCK_TIME_NONE,
       .eos = gst_aggregator_pad_is_eos (GST_AGGREGATOR_PAD (pad)),
+      .segment_seqnum = pad->segment_seqnum,
   };
 
   *frame = fresh;
+  if (frame->eos)
+    frame->eos_seqnum = pad->eos_seqnum;
   item->time = buffer ? running_time (pad, buffer) : GST_CLOCK_TIME_NONE;
   pad->ended = frame->eos;
   if (buffer && is_gap (buffer)) {
@@ -353,7 +362,7 @@ collect_released (GstGpuBatch *self, GArray *items)
 
     gst_gpu_batch_frame_clear (&item.frame);
     item.frame.pad = g_array_index (self->released, guint, i);
-    item.frame.eos = TRUE;
+    item.frame.eos = item.frame.released = TRUE;
     g_array_append_val (items, item);
   }
   g_array_set_size (self->released, 0);

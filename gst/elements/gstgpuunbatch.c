@@ -9,8 +9,11 @@
  * and timestamps. Caps are those of the frames as they are now: elements in between may have given them another size or
  * format. Nothing is copied.
  *
- * A pad is there from the first frame of its stream on, and is at its end when its stream was. Frames go out on one pad
- * after the other in one thread, as from tee: put a queue behind each.
+ * A pad is there from the first frame of its stream on, and is at its end when its stream was. It then stays, as a
+ * demuxer's does, and its stream may begin again on it. When the pad of gpubatch is released, the pad here is at its
+ * end and is removed: what an application linked behind it can be taken down from the signal `pad-removed`, and if the
+ * number is requested again, another pad is added. Frames go out on one pad after the other in one thread, as from tee:
+ * put a queue behind each.
  *
  * ## Example launch line
  * |[
@@ -36,6 +39,7 @@ typedef struct {
   GstCaps *caps;
   GstTagList *tags;
   GstSegment segment;
+  guint32 segment_seqnum;
   gboolean has_segment;
   gboolean ended;
 } Stream;
@@ -141,6 +145,18 @@ make_stream (GstGpuUnbatch *self, guint number)
   return stream;
 }
 
+/* Its pad goes, if it has come. */
+static void
+remove_stream (GstGpuUnbatch *self, Stream *stream)
+{
+  if (GST_OBJECT_PARENT (stream->pad)) {
+    gst_flow_combiner_remove_pad (self->combiner, stream->pad);
+    gst_pad_set_active (stream->pad, FALSE);
+    gst_element_remove_pad (GST_ELEMENT (self), stream->pad);
+  }
+  g_ptr_array_remove (self->streams, stream);
+}
+
 /* The pad appears when it can say what comes. */
 static void
 show_pad (GstGpuUnbatch *self, Stream *stream)
@@ -164,6 +180,15 @@ start_stream (GstGpuUnbatch *self, Stream *stream, const gchar *stream_id)
   gst_pad_push_event (stream->pad, event);
 }
 
+/* Takes @event over; it has the number that it came with, if that is known. */
+static void
+push_numbered (Stream *stream, GstEvent *event, guint32 seqnum)
+{
+  if (seqnum != GST_SEQNUM_INVALID)
+    gst_event_set_seqnum (event, seqnum);
+  gst_pad_push_event (stream->pad, event);
+}
+
 /* Says what is new about @frame's stream. */
 static void
 send_events (GstGpuUnbatch *self, Stream *stream, const GstGpuBatchFrame *frame)
@@ -178,11 +203,13 @@ send_events (GstGpuUnbatch *self, Stream *stream, const GstGpuBatchFrame *frame)
     gst_caps_replace (&stream->caps, frame->caps);
     gst_pad_push_event (stream->pad, gst_event_new_caps (frame->caps));
   }
-  if (!stream->has_segment || !gst_segment_is_equal (&stream->segment, &frame->segment)) {
+  if (!stream->has_segment || stream->segment_seqnum != frame->segment_seqnum ||
+      !gst_segment_is_equal (&stream->segment, &frame->segment)) {
     stream->segment = frame->segment;
+    stream->segment_seqnum = frame->segment_seqnum;
     stream->has_segment = TRUE;
     stream->ended = FALSE;
-    gst_pad_push_event (stream->pad, gst_event_new_segment (&frame->segment));
+    push_numbered (stream, gst_event_new_segment (&frame->segment), frame->segment_seqnum);
   }
   if (frame->tags && frame->tags != stream->tags &&
       (!stream->tags || !gst_tag_list_is_equal (stream->tags, frame->tags))) {
@@ -194,38 +221,43 @@ send_events (GstGpuUnbatch *self, Stream *stream, const GstGpuBatchFrame *frame)
 }
 
 static void
-end_stream (Stream *stream)
+end_stream (Stream *stream, guint32 seqnum)
 {
   if (!stream->ended)
-    gst_pad_push_event (stream->pad, gst_event_new_eos ());
+    push_numbered (stream, gst_event_new_eos (), seqnum);
   stream->ended = TRUE;
 }
 
 /* Frames. */
 
-/* Takes the frame's buffer if @takes: then nobody else has it, and an element behind may write to it. */
+/* Takes the frame's buffer if @takes: then nobody else has it, and an element behind may write to it. Returns: what all
+ * pads together say to it, where the core counts one at its end as one that has enough; GST_FLOW_OK where there is no
+ * buffer. */
 static GstFlowReturn
 push_frame (GstGpuUnbatch *self, GstGpuBatchFrame *frame, gboolean takes)
 {
   Stream *stream = find_stream (self, frame->pad);
   GstFlowReturn result = GST_FLOW_OK;
 
-  /* A pad of gpubatch that is gone, which can say no more than that. */
-  if (!frame->buffer && !frame->stream_id && frame->eos) {
-    if (stream)
-      end_stream (stream);
+  if (frame->released) {
+    if (stream) {
+      end_stream (stream, frame->eos_seqnum);
+      remove_stream (self, stream);
+    }
     return GST_FLOW_OK;
   }
   if (!stream)
     stream = make_stream (self, frame->pad);
   send_events (self, stream, frame);
-  if (frame->buffer)
+  if (frame->buffer) {
     result = gst_pad_push (stream->pad, takes ? g_steal_pointer (&frame->buffer) : gst_buffer_ref (frame->buffer));
-  else if (!frame->eos && GST_CLOCK_TIME_IS_VALID (frame->pts))
+    result = gst_flow_combiner_update_pad_flow (self->combiner, stream->pad, result);
+  } else if (!frame->eos && GST_CLOCK_TIME_IS_VALID (frame->pts)) {
     gst_pad_push_event (stream->pad, gst_event_new_gap (frame->pts, frame->duration));
+  }
   if (frame->eos)
-    end_stream (stream);
-  return gst_flow_combiner_update_pad_flow (self->combiner, stream->pad, result);
+    end_stream (stream, frame->eos_seqnum);
+  return result;
 }
 
 /* Whether other pads can still take frames. */
@@ -252,8 +284,13 @@ chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     return GST_FLOW_ERROR;
   }
   /* Pads that are not linked, or whose branch has enough, are no reason to leave out the others. */
-  for (guint i = 0; i < meta->n_frames && goes_on (result); i++)
-    result = push_frame (self, &meta->frames[i], takes);
+  for (guint i = 0; i < meta->n_frames && goes_on (result); i++) {
+    const gboolean is_frame = meta->frames[i].buffer != NULL;
+    const GstFlowReturn pushed = push_frame (self, &meta->frames[i], takes);
+
+    if (is_frame)
+      result = pushed;
+  }
   gst_buffer_unref (buffer);
   return result;
 }
@@ -290,7 +327,7 @@ sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     return TRUE;
   case GST_EVENT_EOS:
     for (guint i = 0; i < self->streams->len; i++)
-      end_stream (g_ptr_array_index (self->streams, i));
+      end_stream (g_ptr_array_index (self->streams, i), gst_event_get_seqnum (event));
     gst_event_unref (event);
     return TRUE;
   case GST_EVENT_FLUSH_STOP:
@@ -317,16 +354,8 @@ gst_gpu_unbatch_change_state (GstElement *element, GstStateChange transition)
 
   if (transition != GST_STATE_CHANGE_PAUSED_TO_READY)
     return result;
-  for (guint i = 0; i < self->streams->len; i++) {
-    Stream *stream = g_ptr_array_index (self->streams, i);
-
-    if (!GST_OBJECT_PARENT (stream->pad))
-      continue;
-    gst_flow_combiner_remove_pad (self->combiner, stream->pad);
-    gst_pad_set_active (stream->pad, FALSE);
-    gst_element_remove_pad (element, stream->pad);
-  }
-  g_ptr_array_set_size (self->streams, 0);
+  while (self->streams->len > 0)
+    remove_stream (self, g_ptr_array_index (self->streams, self->streams->len - 1));
   gst_flow_combiner_reset (self->combiner);
   return result;
 }

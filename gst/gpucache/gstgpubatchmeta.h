@@ -37,7 +37,10 @@ G_BEGIN_DECLS
  * @pts: presentation time in the segment, of @buffer or of the gap
  * @dts: decoding time, or %GST_CLOCK_TIME_NONE
  * @duration: of @buffer or of the gap, or %GST_CLOCK_TIME_NONE
- * @eos: nothing comes after this one
+ * @eos: nothing comes after this one, unless the stream begins again
+ * @released: with @eos and nothing else: the pad that it came in on is no more
+ * @segment_seqnum: of the event with @segment, or %GST_SEQNUM_INVALID
+ * @eos_seqnum: of the event that said @eos, or %GST_SEQNUM_INVALID
  *
  * One frame of a batch. It owns what it points to.
  *
@@ -55,6 +58,9 @@ typedef struct {
   GstClockTime dts;
   GstClockTime duration;
   gboolean eos;
+  gboolean released;
+  guint32 segment_seqnum;
+  guint32 eos_seqnum;
 
   /*< private >*/
   gpointer reserved[GST_PADDING];

@@ -17,6 +17,9 @@ typedef struct {
   guint n_frames;
   guint n_starts;
   guint n_ends;
+  guint n_pads;
+  guint n_removed;
+  GstPad *sink;
   gboolean is_shared; /* a frame was somebody else's, too */
 } Branch;
 
@@ -42,49 +45,57 @@ take_event (GstPad *pad, GstObject *parent, GstEvent *event)
   return TRUE;
 }
 
+static Branch *
+branch_of (GstPad *pad, gpointer branches)
+{
+  return &((Branch *)branches)[g_str_equal (GST_PAD_NAME (pad), "src_1")];
+}
+
 /* Links those that have a name. */
 static void
 link_branch (GstElement *unbatch, GstPad *pad, gpointer data)
 {
-  Branch *branches = data;
-  Branch *branch = &branches[g_str_equal (GST_PAD_NAME (pad), "src_1")];
-  GstPad *sink;
+  Branch *branch = branch_of (pad, data);
 
+  branch->n_pads++;
   if (branch->answer == GST_FLOW_NOT_LINKED)
     return;
-  sink = gst_pad_new (NULL, GST_PAD_SINK);
-  gst_pad_set_element_private (sink, branch);
-  gst_pad_set_chain_function (sink, take_frame);
-  gst_pad_set_event_function (sink, take_event);
-  gst_pad_set_active (sink, TRUE);
-  fail_unless_equals_int (gst_pad_link (pad, sink), GST_PAD_LINK_OK);
+  branch->sink = gst_pad_new (NULL, GST_PAD_SINK);
+  gst_pad_set_element_private (branch->sink, branch);
+  gst_pad_set_chain_function (branch->sink, take_frame);
+  gst_pad_set_event_function (branch->sink, take_event);
+  gst_pad_set_active (branch->sink, TRUE);
+  fail_unless_equals_int (gst_pad_link (pad, branch->sink), GST_PAD_LINK_OK);
 }
 
+/* As an application does it; when the element stops, too. */
 static void
-unlink_branches (GstElement *unbatch)
+drop_branch (GstElement *unbatch, GstPad *pad, gpointer data)
 {
-  g_autoptr (GList) pads = g_list_copy (unbatch->srcpads);
+  Branch *branch = branch_of (pad, data);
 
-  for (GList *link = pads; link; link = link->next) {
-    GstPad *sink = gst_pad_get_peer (link->data);
-
-    if (!sink)
-      continue;
-    gst_pad_unlink (link->data, sink);
-    gst_object_unref (sink);
-    gst_object_unref (sink);
-  }
+  branch->n_removed++;
+  gst_clear_object (&branch->sink);
 }
 
-/* A frame of pad @number, or what gpubatch says when that pad is gone. */
+typedef enum {
+  IS_FRAME,
+  IS_END,
+  IS_RELEASED,
+} What;
+
+/* A frame of pad @number, or what gpubatch says at its end, or when it is gone. */
 static void
-fill_frame (GstGpuBatchFrame *frame, guint number, gboolean is_gone)
+fill_frame (GstGpuBatchFrame *frame, guint number, What what)
 {
   frame->pad = number;
-  frame->eos = is_gone;
-  if (is_gone)
+  frame->eos = what != IS_FRAME;
+  frame->released = what == IS_RELEASED;
+  if (what == IS_RELEASED)
     return;
   frame->stream_id = g_strdup_printf ("camera-%u", number);
+  if (what == IS_END)
+    return;
   frame->caps = test_caps (GST_VIDEO_FORMAT_RGBA, 32, 16);
   frame->buffer = gst_buffer_new ();
 }
@@ -96,12 +107,15 @@ unbatch_new (Branch branches[2])
 
   gst_object_unref (harness->element);
   g_signal_connect (harness->element, "pad-added", G_CALLBACK (link_branch), branches);
+  g_signal_connect (harness->element, "pad-removed", G_CALLBACK (drop_branch), branches);
   gst_harness_set_src_caps_str (harness, CAPS);
   return harness;
 }
 
-/* The same source on a pad of the same name: its stream begins again after its end. */
-GST_START_TEST (test_stream_again)
+/* The same source on a pad of the same number: its stream begins again after its end, on the pad that was there, or, if
+ * gpubatch's was released, on another one. */
+static void
+check_again (What end)
 {
   Branch branches[2] = {{.answer = GST_FLOW_OK}, {.answer = GST_FLOW_OK}};
   GstHarness *harness = unbatch_new (branches);
@@ -110,17 +124,46 @@ GST_START_TEST (test_stream_again)
     GstBuffer *batch = gst_buffer_new ();
     GstGpuBatchMeta *meta = gst_buffer_add_gpu_batch_meta (batch, 2);
 
-    fill_frame (&meta->frames[0], 0, FALSE);
-    fill_frame (&meta->frames[1], 1, n == 2);
+    fill_frame (&meta->frames[0], 0, IS_FRAME);
+    fill_frame (&meta->frames[1], 1, n == 2 ? end : IS_FRAME);
     fail_unless_equals_int (gst_harness_push (harness, batch), GST_FLOW_OK);
+    fail_unless_equals_int (harness->element->numsrcpads, n == 2 && end == IS_RELEASED ? 1 : 2);
   }
   fail_unless_equals_int (branches[0].n_frames, 5);
   fail_unless_equals_int (branches[0].n_starts, 1);
   fail_unless_equals_int (branches[0].n_ends, 0);
+  fail_unless_equals_int (branches[0].n_removed, 0);
   fail_unless_equals_int (branches[1].n_frames, 4);
   fail_unless_equals_int (branches[1].n_starts, 2);
   fail_unless_equals_int (branches[1].n_ends, 1);
-  unlink_branches (harness->element);
+  fail_unless_equals_int (branches[1].n_pads, end == IS_RELEASED ? 2 : 1);
+  fail_unless_equals_int (branches[1].n_removed, end == IS_RELEASED ? 1 : 0);
+  gst_harness_teardown (harness);
+}
+
+GST_START_TEST (test_stream_again)
+{
+  check_again (IS_END);
+  check_again (IS_RELEASED);
+}
+GST_END_TEST
+
+/* One stream is at its end, and the branch of the other has enough: so has everybody. */
+GST_START_TEST (test_enough)
+{
+  Branch branches[2] = {{.answer = GST_FLOW_OK}, {.answer = GST_FLOW_OK}};
+  GstHarness *harness = unbatch_new (branches);
+
+  for (guint n = 0; n < 5; n++) {
+    GstBuffer *batch = gst_buffer_new ();
+    GstGpuBatchMeta *meta = gst_buffer_add_gpu_batch_meta (batch, 2);
+
+    fill_frame (&meta->frames[0], 0, n == 1 ? IS_END : IS_FRAME);
+    fill_frame (&meta->frames[1], 1, IS_FRAME);
+    /* When stream 0 has begun again, there is somebody left. */
+    branches[1].answer = n == 1 || n == 2 || n == 4 ? GST_FLOW_EOS : GST_FLOW_OK;
+    fail_unless_equals_int (gst_harness_push (harness, batch), n == 1 ? GST_FLOW_EOS : GST_FLOW_OK);
+  }
   gst_harness_teardown (harness);
 }
 GST_END_TEST
@@ -136,13 +179,12 @@ check_other_branch (GstFlowReturn answer)
     GstBuffer *batch = gst_buffer_new ();
     GstGpuBatchMeta *meta = gst_buffer_add_gpu_batch_meta (batch, 2);
 
-    fill_frame (&meta->frames[0], 0, FALSE);
-    fill_frame (&meta->frames[1], 1, FALSE);
+    fill_frame (&meta->frames[0], 0, IS_FRAME);
+    fill_frame (&meta->frames[1], 1, IS_FRAME);
     fail_unless_equals_int (gst_harness_push (harness, batch), GST_FLOW_OK);
   }
   fail_unless_equals_int (branches[1].n_frames, 3);
   fail_if (branches[1].is_shared);
-  unlink_branches (harness->element);
   gst_harness_teardown (harness);
 }
 
@@ -327,6 +369,7 @@ batch_changes_suite (void)
 
   suite_add_tcase (suite, tcase);
   tcase_add_test (tcase, test_stream_again);
+  tcase_add_test (tcase, test_enough);
   tcase_add_test (tcase, test_other_branch);
   tcase_add_test (tcase, test_seek_to_sink);
   tcase_add_test (tcase, test_only_ends);

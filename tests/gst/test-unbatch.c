@@ -300,7 +300,8 @@ watch_gaps (GstElement *unbatch, GstPad *pad, gpointer data)
   gst_element_sync_state_with_parent (sink);
   fail_unless_equals_int (gst_pad_link (pad, end), GST_PAD_LINK_OK);
   gst_object_unref (end);
-  gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, count_gaps, data, NULL);
+  if (data)
+    gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, count_gaps, data, NULL);
 }
 
 GST_START_TEST (test_gap_round_trip)
@@ -343,6 +344,124 @@ GST_START_TEST (test_gap_round_trip)
 }
 GST_END_TEST
 
+/* Segments and ends come out of one branch as the events that went in. */
+typedef struct {
+  GAsyncQueue *events[2]; /* of GstEvent */
+  GAsyncQueue *ends[2];   /* of any pointer, one for each end */
+} Numbers;
+
+static GstPadProbeReturn
+keep_event (GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  GstEvent *event = GST_PAD_PROBE_INFO_EVENT (info);
+  Numbers *numbers = data;
+  const guint i = g_str_equal (GST_PAD_NAME (pad), "src_1");
+
+  if (GST_EVENT_TYPE (event) == GST_EVENT_SEGMENT || GST_EVENT_TYPE (event) == GST_EVENT_EOS)
+    g_async_queue_push (numbers->events[i], gst_event_ref (event));
+  if (GST_EVENT_TYPE (event) == GST_EVENT_EOS)
+    g_async_queue_push (numbers->ends[i], numbers);
+  return GST_PAD_PROBE_OK;
+}
+
+static void
+watch_events (GstElement *unbatch, GstPad *pad, gpointer data)
+{
+  /* What was said before is said once the pad is linked. */
+  gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, keep_event, data, NULL);
+  watch_gaps (unbatch, pad, NULL);
+}
+
+static void
+wait_for_end (Numbers *numbers, guint pad)
+{
+  g_async_queue_timeout_pop (numbers->ends[pad], 30 * G_USEC_PER_SEC);
+}
+
+static void
+expect_event (Numbers *numbers, guint pad, GstEventType type, guint32 seqnum)
+{
+  GstEvent *event = g_async_queue_try_pop (numbers->events[pad]);
+
+  fail_unless (event != NULL);
+  fail_unless_equals_int (GST_EVENT_TYPE (event), type);
+  fail_unless_equals_int (gst_event_get_seqnum (event), seqnum);
+  gst_event_unref (event);
+}
+
+static void
+push_segment (GstHarness *harness, guint32 seqnum)
+{
+  GstSegment segment;
+  GstEvent *event;
+
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  event = gst_event_new_segment (&segment);
+  gst_event_set_seqnum (event, seqnum);
+  gst_harness_push_event (harness, event);
+}
+
+static void
+push_end (GstHarness *harness, guint32 seqnum)
+{
+  GstEvent *event = gst_event_new_eos ();
+
+  gst_event_set_seqnum (event, seqnum);
+  gst_harness_push_event (harness, event);
+}
+
+GST_START_TEST (test_seqnums)
+{
+  GstElement *batch = gst_element_factory_make ("gpubatch", NULL);
+  GstElement *unbatch = gst_element_factory_make ("gpuunbatch", NULL);
+  GstElement *bin = gst_object_ref_sink (gst_bin_new (NULL));
+  GpuDevice *device = test_device_new ();
+  GstAllocator *allocator = gst_gpu_allocator_new (device);
+  Numbers numbers = {{g_async_queue_new_full ((GDestroyNotify)gst_event_unref),
+                      g_async_queue_new_full ((GDestroyNotify)gst_event_unref)},
+                     {g_async_queue_new (), g_async_queue_new ()}};
+  GstHarness *in[2];
+  GstVideoInfo info;
+
+  gst_bin_add_many (GST_BIN (bin), batch, unbatch, NULL);
+  fail_unless (gst_element_link (batch, unbatch));
+  g_signal_connect (unbatch, "pad-added", G_CALLBACK (watch_events), &numbers);
+  test_video_info (&info, GST_VIDEO_FORMAT_GRAY8, 16, 16);
+  in[0] = gst_harness_new_with_element (batch, "sink_0", NULL);
+  in[1] = gst_harness_new_with_element (batch, "sink_1", NULL);
+  gst_element_set_state (bin, GST_STATE_PLAYING);
+  for (guint i = 0; i < 2; i++) {
+    gst_harness_set_src_caps (in[i], test_caps (GST_VIDEO_FORMAT_GRAY8, 16, 16));
+    push_segment (in[i], 1000 + i);
+  }
+  for (guint number = 0; number < 2; number++) {
+    for (guint i = 0; i < 2; i++)
+      gst_harness_push (in[i], batch_frame_new (allocator, &info, i, number));
+    /* Another one that says the same, as after a seek to where it is. */
+    if (number == 0)
+      push_segment (in[1], 2000);
+  }
+  push_end (in[1], 3001);
+  push_end (in[0], 3000);
+  wait_for_end (&numbers, 0);
+  wait_for_end (&numbers, 1);
+  gst_element_set_state (bin, GST_STATE_NULL);
+  expect_event (&numbers, 0, GST_EVENT_SEGMENT, 1000);
+  expect_event (&numbers, 0, GST_EVENT_EOS, 3000);
+  expect_event (&numbers, 1, GST_EVENT_SEGMENT, 1001);
+  expect_event (&numbers, 1, GST_EVENT_SEGMENT, 2000);
+  expect_event (&numbers, 1, GST_EVENT_EOS, 3001);
+  for (guint i = 0; i < 2; i++) {
+    gst_harness_teardown (in[i]);
+    g_async_queue_unref (numbers.events[i]);
+    g_async_queue_unref (numbers.ends[i]);
+  }
+  gst_object_unref (bin);
+  gst_object_unref (allocator);
+  gpu_device_unref (device);
+}
+GST_END_TEST
+
 static Suite *
 unbatch_suite (void)
 {
@@ -352,6 +471,7 @@ unbatch_suite (void)
   suite_add_tcase (suite, tcase);
   tcase_add_test (tcase, test_gap_round_trip);
   tcase_add_test (tcase, test_unbatch);
+  tcase_add_test (tcase, test_seqnums);
   tcase_add_test (tcase, test_round_trip);
   tcase_add_test (tcase, test_seek);
   return suite;

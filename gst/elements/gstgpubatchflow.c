@@ -27,6 +27,17 @@ gst_gpu_batch_first_memory (GstBuffer *buffer)
   return memory;
 }
 
+gboolean
+gst_gpu_batch_has_end (GstBuffer *buffer)
+{
+  const GstGpuBatchMeta *meta = gst_buffer_get_gpu_batch_meta (buffer);
+
+  for (guint i = 0; meta && i < meta->n_frames; i++)
+    if (meta->frames[i].eos)
+      return TRUE;
+  return FALSE;
+}
+
 GpuStream *
 gst_gpu_batch_stream (GstBuffer *buffer)
 {

@@ -11,6 +11,9 @@ G_BEGIN_DECLS
 /** Returns: (transfer none) (nullable): the memory of the first frame in @buffer's batch. */
 GstMemory *gst_gpu_batch_first_memory (GstBuffer *buffer);
 
+/** Whether one of the streams in @buffer's batch ends there. */
+gboolean gst_gpu_batch_has_end (GstBuffer *buffer);
+
 /** Whether all frames of the batch in @buffer are of the element's device; posts an error if not. */
 gboolean gst_gpu_base_transform_check_batch (GstGpuBaseTransform *self, GstBuffer *buffer);
 

@@ -32,6 +32,10 @@ gst_gpu_base_transform_submit_input_buffer (GstBaseTransform *trans, gboolean is
 
   if (gst_gpu_base_transform_update (self))
     gst_base_transform_reconfigure_src (trans);
+  /* Who is behind would never learn of an end that was dropped for being late. Frames of time 0 are a nanosecond early:
+   * then none is late until downstream says so again. */
+  if (priv->batch_caps && gst_gpu_batch_has_end (buffer))
+    gst_base_transform_update_qos (trans, 1.0, -1, 0);
   if (memory && priv->in_is_gpu) {
     GpuDevice *device = gpu_image_device (gst_gpu_memory_get_image (memory));
 

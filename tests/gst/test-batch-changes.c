@@ -320,6 +320,41 @@ GST_START_TEST (test_bad_setting)
 }
 GST_END_TEST
 
+/* Downstream is late: batches are dropped, but for those in which a stream ends. */
+GST_START_TEST (test_late)
+{
+  GpuDevice *device = test_device_new ();
+  GstAllocator *allocator = gst_gpu_allocator_new (device);
+  GstHarness *harness = gst_harness_new_parse ("gpuflip video-direction=180");
+  GstCaps *caps = test_caps (GST_VIDEO_FORMAT_RGB, 32, 16);
+  GstVideoInfo info;
+
+  test_video_info (&info, GST_VIDEO_FORMAT_RGB, 32, 16);
+  gst_harness_set_src_caps_str (harness, CAPS);
+  for (guint n = 0; n < 4; n++) {
+    g_autoptr (GError) error = NULL;
+    GstBuffer *batch = gst_buffer_new ();
+    GstGpuBatchFrame *frame = gst_buffer_add_gpu_batch_meta (batch, 1)->frames;
+
+    GST_BUFFER_PTS (batch) = n * GST_SECOND;
+    frame->eos = n == 2;
+    frame->caps = gst_caps_ref (caps);
+    frame->buffer = test_buffer_new (gst_gpu_allocator_alloc_video (GST_GPU_ALLOCATOR (allocator), &info, FALSE,
+                                                                    GPU_MEMORY_STREAM_ORDERED, NULL, &error));
+    g_assert_no_error (error);
+    if (n > 0)
+      gst_harness_push_upstream_event (harness,
+                                       gst_event_new_qos (GST_QOS_TYPE_UNDERFLOW, 2, GST_SECOND, n * GST_SECOND));
+    fail_unless_equals_int (gst_harness_push (harness, batch), GST_FLOW_OK);
+    fail_unless_equals_int (gst_harness_buffers_received (harness), n < 2 ? 1 : 2);
+  }
+  gst_harness_teardown (harness);
+  gst_caps_unref (caps);
+  gst_object_unref (allocator);
+  gpu_device_unref (device);
+}
+GST_END_TEST
+
 static void
 count_batch (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer data)
 {
@@ -375,6 +410,7 @@ batch_changes_suite (void)
   tcase_add_test (tcase, test_only_ends);
   tcase_add_test (tcase, test_direction_changes);
   tcase_add_test (tcase, test_bad_setting);
+  tcase_add_test (tcase, test_late);
   return suite;
 }
 

@@ -89,7 +89,9 @@ struct _GstGpuNormalize {
   Settings settings;
   gboolean changed;
 
-  GpuNormalize params; /* of the streaming thread; what the frames get */
+  /* Of the streaming thread. */
+  GpuNormalize params; /* what the frames get */
+  Settings of_batches; /* what the frames of batches get; without arrays before the first batch */
 };
 
 #define GST_TYPE_GPU_NORMALIZE (gst_gpu_normalize_get_type ())
@@ -453,7 +455,54 @@ gst_gpu_normalize_update (GstGpuBaseTransform *base)
   return TRUE;
 }
 
+/* Batches. */
+
+static void
+settings_clear (Settings *settings)
+{
+  g_clear_pointer (&settings->base, g_array_unref);
+  g_clear_pointer (&settings->scale, g_array_unref);
+  g_clear_pointer (&settings->not_a_number[0], g_free);
+  g_clear_pointer (&settings->not_a_number[1], g_free);
+}
+
+static void
+settings_copy (Settings *to, const Settings *from)
+{
+  settings_clear (to);
+  *to = *from;
+  to->base = g_array_copy (from->base);
+  to->scale = g_array_copy (from->scale);
+  to->not_a_number[0] = g_strdup (from->not_a_number[0]);
+  to->not_a_number[1] = g_strdup (from->not_a_number[1]);
+}
+
 /* Frames of a batch may be of several formats, whose channels the values are for. */
+static gboolean
+make_batch_params (const Settings *settings, const GstGpuFrameInfo *out, guint n, GpuNormalize *params, GError **error)
+{
+  for (guint i = 0; i < n; i++)
+    if (!make_params (settings, &out[i], &params[i], error))
+      return FALSE;
+  return TRUE;
+}
+
+/* Takes over settings that were changed. FALSE with @error set if they do not fit. */
+static gboolean
+take_settings (GstGpuNormalize *self, const GstGpuFrameInfo *out, guint n, GpuNormalize *params, GError **error)
+{
+  gboolean is_new, fits;
+
+  GST_OBJECT_LOCK (self);
+  is_new = self->changed || !self->of_batches.base;
+  fits = !is_new || make_batch_params (&self->settings, out, n, params, error);
+  if (is_new && fits)
+    settings_copy (&self->of_batches, &self->settings);
+  self->changed = FALSE;
+  GST_OBJECT_UNLOCK (self);
+  return fits;
+}
+
 static gboolean
 gst_gpu_normalize_process_batch (GstGpuBaseTransform *base, GpuStream *stream, GpuBatch *src, GpuBatch *dst,
                                  const GstGpuFrameInfo *in, const GstGpuFrameInfo *out, GError **error)
@@ -461,18 +510,23 @@ gst_gpu_normalize_process_batch (GstGpuBaseTransform *base, GpuStream *stream, G
   GstGpuNormalize *self = GST_GPU_NORMALIZE (base);
   const guint n = gpu_batch_size (src);
   g_autofree GpuNormalize *params = g_new (GpuNormalize, n);
-  gboolean made = TRUE;
+  g_autoptr (GError) failure = NULL;
 
-  GST_OBJECT_LOCK (self);
-  for (guint i = 0; i < n && made; i++)
-    made = make_params (&self->settings, &out[i], &params[i], error);
-  GST_OBJECT_UNLOCK (self);
-  return made && gpu_normalize_batch (stream, src, dst, params, n, error);
+  if (!take_settings (self, out, n, params, &failure)) {
+    if (!self->of_batches.base) {
+      g_propagate_error (error, g_steal_pointer (&failure));
+      return FALSE;
+    }
+    gst_gpu_base_transform_post_warning (base, failure);
+  }
+  return make_batch_params (&self->of_batches, out, n, params, error) &&
+         gpu_normalize_batch (stream, src, dst, params, n, error);
 }
 
 static gboolean
 gst_gpu_normalize_set_batch (GstGpuBaseTransform *base, const GstCaps *in, const GstCaps *out, GError **error)
 {
+  settings_clear (&GST_GPU_NORMALIZE (base)->of_batches);
   gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (base), FALSE);
   return TRUE;
 }
@@ -607,10 +661,8 @@ gst_gpu_normalize_finalize (GObject *object)
 {
   GstGpuNormalize *self = GST_GPU_NORMALIZE (object);
 
-  g_array_unref (self->settings.base);
-  g_array_unref (self->settings.scale);
-  g_free (self->settings.not_a_number[0]);
-  g_free (self->settings.not_a_number[1]);
+  settings_clear (&self->settings);
+  settings_clear (&self->of_batches);
   G_OBJECT_CLASS (parent_class)->finalize (object);
 }
 

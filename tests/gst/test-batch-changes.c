@@ -7,8 +7,6 @@
 
 #include <gst/check/gstharness.h>
 
-#include <math.h>
-
 #define CAPS GST_GPU_BATCH_NAME "(memory:GPUCache)"
 
 /* What came out of one pad of gpuunbatch. */
@@ -280,12 +278,14 @@ GST_START_TEST (test_direction_changes)
 }
 GST_END_TEST
 
-/* What is wrong with a property is a warning while batches flow, and the old value stays. */
-GST_START_TEST (test_bad_setting)
+/* What is wrong with a property is a warning while batches flow, and the old value stays; before the first it is an
+ * error. @bad: a value of scale. */
+static void
+check_bad_setting (const gchar *name, const gchar *bad, guint when)
 {
   GpuDevice *device = test_device_new ();
   GstAllocator *allocator = gst_gpu_allocator_new (device);
-  GstHarness *harness = gst_harness_new ("gpureformat");
+  GstHarness *harness = gst_harness_new (name);
   GstBus *bus = gst_bus_new ();
   GstCaps *caps = test_caps (GST_VIDEO_FORMAT_RGB, 32, 16);
   GstVideoInfo info;
@@ -303,12 +303,12 @@ GST_START_TEST (test_bad_setting)
     frame->buffer = test_buffer_new (gst_gpu_allocator_alloc_video (GST_GPU_ALLOCATOR (allocator), &info, FALSE,
                                                                     GPU_MEMORY_STREAM_ORDERED, NULL, &error));
     g_assert_no_error (error);
-    if (n == 1)
-      g_object_set (harness->element, "scale", NAN, NULL);
-    fail_unless_equals_int (gst_harness_push (harness, batch), GST_FLOW_OK);
+    if (n == when)
+      gst_util_set_object_arg (G_OBJECT (harness->element), "scale", bad);
+    fail_unless ((gst_harness_push (harness, batch) == GST_FLOW_OK) == (when > 0));
     message = gst_bus_pop_filtered (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR);
-    fail_unless ((message != NULL) == (n == 1));
-    fail_unless (!message || GST_MESSAGE_TYPE (message) == GST_MESSAGE_WARNING);
+    fail_unless ((message != NULL) == (n == when));
+    fail_unless (!message || GST_MESSAGE_TYPE (message) == (when > 0 ? GST_MESSAGE_WARNING : GST_MESSAGE_ERROR));
     gst_clear_message (&message);
   }
   gst_element_set_bus (harness->element, NULL);
@@ -317,6 +317,13 @@ GST_START_TEST (test_bad_setting)
   gst_caps_unref (caps);
   gst_object_unref (allocator);
   gpu_device_unref (device);
+}
+
+GST_START_TEST (test_bad_setting)
+{
+  check_bad_setting ("gpureformat", "nan", 1);
+  check_bad_setting ("gpunormalize", "<1,2>", 1);
+  check_bad_setting ("gpunormalize", "<1,2>", 0);
 }
 GST_END_TEST
 

@@ -4,6 +4,8 @@
  */
 #include "common.h"
 
+#include "watch.h"
+
 #include "gpucache/device-priv.h"
 
 #include <stdio.h>
@@ -24,6 +26,17 @@ n_gpus (void)
   const char *number = g_getenv ("GPUCACHE_TEST_GPUS");
 
   return number && *number ? (unsigned)MAX (1, atoi (number)) : 1;
+}
+
+/* Less than what meson gives a test, so that one that hangs on a GPU says where. */
+#define PATIENCE_S 240
+
+static unsigned
+patience (void)
+{
+  const char *seconds = g_getenv ("GPUCACHE_TEST_PATIENCE");
+
+  return 1000 * (seconds && *seconds ? (unsigned)MAX (1, atoi (seconds)) : PATIENCE_S);
 }
 
 bool
@@ -53,6 +66,7 @@ test_init (int *argc, char ***argv)
               error ? error->message : "");
       exit (77);
     }
+    test_watch_start (patience ());
     /* Never closed: with it the driver's context stays, which each test's own device would have to make anew. */
     for (unsigned i = 0; i < n_gpus (); i++)
       if (!gpu_device_cuda_new (i, &error))

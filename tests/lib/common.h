@@ -9,7 +9,7 @@
 #include <gpucache/testing.h>
 
 /** Instead of g_test_init(). Exits with 77, after a line that says why, if a GPU is asked for and there is none, or if
- * there are fewer than GPUCACHE_TEST_GPUS says. */
+ * there are fewer than GPUCACHE_TEST_GPUS says. On a GPU a watch (watch.h) waits for GPUCACHE_TEST_PATIENCE seconds. */
 void test_init (int *argc, char ***argv);
 
 /** GPUCACHE_TEST_DEVICE: "cpu" (also if unset), "lazy" (the CPU device's lazy executor) or "cuda" (the first GPU). */

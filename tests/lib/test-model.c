@@ -10,6 +10,7 @@
 #include "common.h"
 #include "model.h"
 #include "rig.h"
+#include "watch.h"
 
 #include <gpucache/stream-priv.h>
 
@@ -23,6 +24,12 @@
 #define N_THREADS 3 /* the first is the one that runs the program */
 #define N_IMAGES 10
 #define PROGRAM_STEPS 200
+
+/* Between GPUs a gate is opened after so many steps. */
+#define HELD_STEPS 16
+
+/* No step waits for so long. */
+#define PATIENCE_MS 30000
 
 typedef enum {
   OP_ACQUIRE,
@@ -84,6 +91,7 @@ typedef struct {
   int stream_scope[N_STREAMS]; /* -1: none of its own */
   GpuGate *gate[N_STREAMS];    /* closed if not NULL */
   unsigned gate_id[N_STREAMS];
+  unsigned closed_at[N_STREAMS]; /* step */
   unsigned thread_scope[N_THREADS];
   Held held[N_IMAGES];
   unsigned n_held;
@@ -91,6 +99,7 @@ typedef struct {
 } Place;
 
 typedef struct {
+  unsigned step;
   unsigned n_gates;
   GPtrArray *opened;
   RigThread *thread[N_THREADS];
@@ -278,6 +287,7 @@ do_close (World *world, Place *place, unsigned s)
   if (place->gate[s] || world->n_gates == MODEL_MAX_GATES)
     return;
   place->gate_id[s] = world->n_gates++;
+  place->closed_at[s] = world->step;
   place->gate[s] = gpu_gate_new (place->device, &error);
   g_assert_no_error (error);
   g_assert_true (gpu_gate_hold (place->gate[s], place->stream[s], &error));
@@ -295,10 +305,34 @@ do_open (World *world, Place *place, unsigned s)
   place->gate[s] = NULL;
 }
 
-static void
-do_sync (Place *place, unsigned s)
+static bool
+is_between_gpus (void)
 {
-  if (model_is_held (place->model, place->stream_id[s]))
+  return test_is_cuda () && n_devices > 1;
+}
+
+static void
+open_gates (World *world, unsigned closed_by)
+{
+  for (unsigned i = 0; i < n_devices; i++)
+    for (unsigned s = 0; s < N_STREAMS; s++)
+      if (world->place[i].closed_at[s] <= closed_by)
+        do_open (world, &world->place[i], s);
+}
+
+/* Whether a gate may hold the stream. Copies between GPUs and waits for each other's events take room in queues of
+ * both, which the driver shares out as it likes: a closed gate may hold any stream then, whether that waits for it or
+ * not. */
+static bool
+may_be_held (const World *world, const Place *place, unsigned s)
+{
+  return model_is_held (place->model, place->stream_id[s]) || (is_between_gpus () && world->time.closed);
+}
+
+static void
+do_sync (World *world, Place *place, unsigned s)
+{
+  if (may_be_held (world, place, s))
     return;
   rig_sync (place->stream[s]);
   model_synchronized (place->model, place->stream_id[s]);
@@ -373,7 +407,7 @@ do_stream_end (World *world, Place *place, const Op *op)
   if (place->gate[s] || world->time.n_streams == MODEL_MAX_STREAMS || place->model->n_scopes >= MODEL_MAX_SCOPES - 1)
     return;
   /* A GPU's driver gives a new stream the queue of one that ended, with what is still held in it. */
-  if (test_is_cuda () && model_is_held (place->model, place->stream_id[s]))
+  if (test_is_cuda () && may_be_held (world, place, s))
     return;
   gpu_stream_unref (place->stream[s]);
   if (place->stream_scope[s] >= 0)
@@ -411,7 +445,7 @@ step (World *world, const Op *op)
     do_open (world, place, op->a % N_STREAMS);
     break;
   case OP_SYNC:
-    do_sync (place, op->a % N_STREAMS);
+    do_sync (world, place, op->a % N_STREAMS);
     break;
   case OP_RUN:
     do_run (world, place, op);
@@ -474,19 +508,34 @@ make_program (uint32_t seed, Op *program)
   }
 }
 
-/* The driver may wait when one GPU is first to read another's memory: not while a program's gates hold streams. */
+/* The driver may wait when one GPU is first to read another's memory, and for copies of a size that are the first: not
+ * while a program's gates hold streams. */
 static void
 open_way (GpuDevice *from, GpuDevice *to)
 {
   GpuStream *stream = gpu_stream_new (to, false, NULL), *other = gpu_stream_new (from, false, NULL);
-  GpuImage *src = test_image_new (from, &shapes[0], other), *dst = test_image_new (to, &shapes[0], stream);
 
-  rig_copy (stream, src, dst);
-  rig_sync (stream);
-  gpu_image_unref (src);
-  gpu_image_unref (dst);
+  for (unsigned i = 0; i < G_N_ELEMENTS (shapes); i++) {
+    GpuImage *src = test_image_new (from, &shapes[i], other), *dst = test_image_new (to, &shapes[i], stream);
+
+    rig_copy (stream, src, dst);
+    rig_sync (stream);
+    gpu_image_unref (src);
+    gpu_image_unref (dst);
+  }
   gpu_stream_unref (stream);
   gpu_stream_unref (other);
+}
+
+/* The memory of a device's gates is pinned for the first one, for which the driver may wait, too. */
+static void
+pin_gates (GpuDevice *device)
+{
+  GError *error = NULL;
+  GpuGate *gate = gpu_gate_new (device, &error);
+
+  g_assert_no_error (error);
+  gpu_gate_free (gate);
 }
 
 /* A GPU takes too long to open for each program to have one of its own: it gets one that is empty. */
@@ -501,6 +550,7 @@ take_device (unsigned i)
     if (gpu[k])
       continue;
     gpu[k] = test_device_new_full (k, 0);
+    pin_gates (gpu[k]);
     for (unsigned other = 0; other < k; other++) {
       open_way (gpu[k], gpu[other]);
       open_way (gpu[other], gpu[k]);
@@ -543,9 +593,9 @@ leave_place (World *world, Place *place)
   }
 }
 
-/* Returns: whether each answer was allowed; prints the first that was not. */
+/* Returns: whether each answer was allowed; prints the first that was not. @seed: for the watch. */
 static bool
-run_program (const Op *program, unsigned n, bool trace)
+run_program (uint32_t seed, const Op *program, unsigned n, bool trace)
 {
   World world = {.trace = trace, .opened = g_ptr_array_new_with_free_func ((GDestroyNotify)gpu_gate_free)};
   bool ok = true;
@@ -557,8 +607,12 @@ run_program (const Op *program, unsigned n, bool trace)
     open_place (&world, i);
 
   for (unsigned i = 0; i < n && ok; i++) {
+    test_watch_step (op_info[program[i].code].name, seed, i);
     if (trace)
       print_op (&program[i], i);
+    world.step = i;
+    if (is_between_gpus () && i >= HELD_STEPS)
+      open_gates (&world, i - HELD_STEPS);
     ok = step (&world, &program[i]);
     if (!ok)
       g_printerr ("after step %u (%s): %s\n", i, op_info[program[i].code].name, world.why);
@@ -568,6 +622,9 @@ run_program (const Op *program, unsigned n, bool trace)
     g_printerr ("%s\n", table);
   }
 
+  test_watch_step ("end", seed, n);
+  if (test_is_cuda ())
+    open_gates (&world, n); /* before the streams end, for the same reason as in a program */
   for (unsigned i = 0; i < n_devices; i++)
     leave_place (&world, &world.place[i]);
   for (unsigned i = 0; i < world.opened->len; i++)
@@ -592,9 +649,11 @@ run_apart (const Op *program, unsigned n, bool quiet)
   g_assert_cmpint (child, >=, 0);
   if (child == 0) {
     alarm (20);
+    if (!quiet)
+      test_watch_start (10000);
     if (quiet && !freopen ("/dev/null", "w", stderr))
       _exit (2);
-    _exit (run_program (program, n, !quiet) ? 0 : 1);
+    _exit (run_program (0, program, n, !quiet) ? 0 : 1);
   }
   g_assert_cmpint (waitpid (child, &status, 0), ==, child);
   return WIFEXITED (status) && WEXITSTATUS (status) == 0;
@@ -643,9 +702,12 @@ run_seeds (uint32_t first, uint32_t n)
 
   if (test_is_cuda ()) {
     Op program[PROGRAM_STEPS];
+    test_watch_start (PATIENCE_MS);
     for (uint32_t seed = first; seed < first + n; seed++) {
+      if (seed % 25 == 0)
+        g_test_message ("program %u", seed);
       make_program (seed, program);
-      if (!run_program (program, PROGRAM_STEPS, false))
+      if (!run_program (seed, program, PROGRAM_STEPS, false))
         report (seed);
     }
     return;
@@ -657,12 +719,12 @@ run_seeds (uint32_t first, uint32_t n)
     Op program[PROGRAM_STEPS];
     bool ok = true;
     close (fds[0]);
+    test_watch_start (PATIENCE_MS);
     for (uint32_t seed = first; seed < first + n && ok; seed++) {
-      alarm (60);
       if (write (fds[1], &seed, sizeof seed) != sizeof seed)
         _exit (2);
       make_program (seed, program);
-      ok = run_program (program, PROGRAM_STEPS, false);
+      ok = run_program (seed, program, PROGRAM_STEPS, false);
     }
     _exit (ok ? 0 : 1);
   }

@@ -60,20 +60,21 @@ ensure_debug_category (void)
   return gpu_context_debug;
 }
 
-/* "cpu" is "cpu:0" and "cuda:01" is "cuda:1". */
+/* "cpu" is "cpu:0", "cuda:01" is "cuda:1", and "cuda:1/2", a context of that GPU's, is one of its devices. */
 static gboolean
 is_same_name (const char *name, const char *other)
 {
   const char *colon = strchr (name, ':'), *other_colon = strchr (other, ':');
   gsize length = colon ? (gsize)(colon - name) : strlen (name);
-  guint64 number = 0, other_number = 0;
+  guint64 number = 0;
 
+  if (g_str_equal (name, other))
+    return TRUE;
   if (strncmp (name, other, length) != 0 || !other_colon || (gsize)(other_colon - other) != length)
     return FALSE;
   if (colon && !g_ascii_string_to_unsigned (colon + 1, 10, 0, G_MAXUINT32, &number, NULL))
     return FALSE;
-  return g_ascii_string_to_unsigned (other_colon + 1, 10, 0, G_MAXUINT32, &other_number, NULL) &&
-         number == other_number;
+  return g_ascii_strtoull (other_colon + 1, NULL, 10) == number;
 }
 
 /* Whether an element that wants @name takes @device. A context's device need not be one that gpu_device_open() knows,

@@ -63,13 +63,14 @@ static const GpuDeviceFuncs cuda_funcs = {
     .gate_destroy = gpu_cuda_gate_destroy,
 };
 
+/* @name: (transfer full) */
 static GpuCudaDevice *
-device_alloc (const GpuCudaDriver *cu, unsigned index)
+device_alloc (const GpuCudaDriver *cu, char *name)
 {
   GpuCudaDevice *self = g_new0 (GpuCudaDevice, 1);
 
   self->base.funcs = &cuda_funcs;
-  self->base.name = g_strdup_printf ("cuda:%u", index);
+  self->base.name = name;
   self->label = g_strdup (self->base.name);
   self->cu = cu;
   pthread_mutex_init (&self->shifted_lock, NULL);
@@ -179,7 +180,7 @@ gpu_device_cuda_new (unsigned ordinal, GError **error)
     return NULL;
   }
 
-  self = device_alloc (cu, ordinal);
+  self = device_alloc (cu, g_strdup_printf ("cuda:%u", ordinal));
   if (!gpu_cuda_check (self, cu->DeviceGet (&self->ordinal, (int)ordinal), "cuDeviceGet", &reason) ||
       !gpu_cuda_check (self, cu->DevicePrimaryCtxRetain (&context, self->ordinal), "cuDevicePrimaryCtxRetain", &reason))
     return open_failed (self, reason, error);
@@ -200,6 +201,15 @@ index_of (const GpuCudaDriver *cu, CUdevice ordinal)
       return i;
   }
   return (unsigned)ordinal;
+}
+
+/* Of its own, so that what goes from one device of a GPU to another has two names. */
+static char *
+name_for_context (const GpuCudaDriver *cu, CUdevice ordinal)
+{
+  static atomic_uint last;
+
+  return g_strdup_printf ("cuda:%u/%u", index_of (cu, ordinal), atomic_fetch_add (&last, 1) + 1);
 }
 
 GpuDevice *
@@ -225,7 +235,7 @@ gpu_device_cuda_new_for_context (void *context, GError **error)
 
     cu->CtxPopCurrent (&popped);
     if (result == CUDA_SUCCESS) {
-      self = device_alloc (cu, index_of (cu, ordinal));
+      self = device_alloc (cu, name_for_context (cu, ordinal));
       self->ordinal = ordinal;
       self->context = context;
       return set_up (self, &reason) ? &self->base : open_failed (self, reason, error);

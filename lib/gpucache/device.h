@@ -26,7 +26,9 @@ GPU_API GpuDevice *gpu_device_open (const char *name, GError **error);
  * gpu_device_open_cuda_context:
  * @context: a CUcontext of the caller's, which must outlive the device
  *
- * Like gpu_device_open("cuda:N") over an existing context instead of the primary one. Not shared by name.
+ * Like gpu_device_open("cuda:N") over an existing context instead of the primary one. Not shared: each call gives a
+ * device with a name ("cuda:N/1", "cuda:N/2") and a cache of its own, also over one context. Images go from one device
+ * of a GPU to another by gpu_image_copy(), as between GPUs.
  *
  * Returns: (transfer full): the device, or NULL
  */
@@ -41,7 +43,7 @@ GPU_API GpuDevice *gpu_device_ref (GpuDevice *device);
  */
 GPU_API void gpu_device_unref (GpuDevice *device);
 
-/** The name it was opened by, resolved: "cuda:0", "cpu:1"; owned by the device. */
+/** The name it was opened by, resolved: "cuda:0", "cpu:1"; "cuda:0/1" if by a context; owned by the device. */
 GPU_API const char *gpu_device_name (const GpuDevice *device);
 
 /** What a person would call it, such as "NVIDIA H200"; owned by the device. */

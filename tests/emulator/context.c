@@ -8,8 +8,8 @@
 
 #define MAX_DEPTH 8
 
-/* Their addresses are the handles. */
-static char contexts[N_GPUS];
+/* Their addresses are the handles: the primary ones, then the others. */
+static char contexts[N_CONTEXTS];
 
 static _Thread_local unsigned depth;
 static _Thread_local CUcontext stack[MAX_DEPTH];
@@ -20,13 +20,27 @@ context_of (int gpu)
   return (CUcontext)&contexts[gpu];
 }
 
+CUcontext
+context_other (int gpu)
+{
+  return (CUcontext)&contexts[N_GPUS + gpu];
+}
+
+int
+context_number (CUcontext context)
+{
+  for (int i = 0; i < N_CONTEXTS; i++)
+    if (context == (CUcontext)&contexts[i])
+      return i;
+  return -1;
+}
+
 int
 context_gpu (CUcontext context)
 {
-  for (int gpu = 0; gpu < N_GPUS; gpu++)
-    if (context == context_of (gpu))
-      return gpu;
-  return -1;
+  int number = context_number (context);
+
+  return number < 0 ? -1 : number % N_GPUS;
 }
 
 CUresult
@@ -51,6 +65,12 @@ int
 context_current (void)
 {
   return depth > 0 ? context_gpu (stack[depth - 1]) : -1;
+}
+
+int
+context_current_number (void)
+{
+  return depth > 0 ? context_number (stack[depth - 1]) : -1;
 }
 
 unsigned

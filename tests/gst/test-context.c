@@ -158,6 +158,25 @@ GST_START_TEST (test_set_context)
       gpu_device_unref (device);
   }
 
+  /* A context of that GPU's that is an application's own. */
+  {
+    static const struct {
+      const gchar *wanted;
+      gboolean taken;
+    } contexts[] = {{"cuda:1", TRUE}, {"cuda:1/2", TRUE}, {"cuda:2", FALSE}, {"cuda:1/1", FALSE}, {"cuda", FALSE}};
+    GpuDevice *own = cpu_device_new ("cuda:1/2");
+    g_autoptr (GstContext) its = gst_gpu_context_new (own);
+
+    for (guint i = 0; i < G_N_ELEMENTS (contexts); i++) {
+      device = NULL;
+      fail_unless_equals_int (gst_gpu_handle_set_context (element, its, contexts[i].wanted, &device),
+                              contexts[i].taken);
+      if (device)
+        gpu_device_unref (device);
+    }
+    gpu_device_unref (own);
+  }
+
   device = zero;
   fail_if (gst_gpu_handle_set_context (element, context, "auto", &device));
   fail_unless (device == zero);

@@ -4,6 +4,7 @@
  */
 #include "common.h"
 
+#include "context.h"
 #include "watch.h"
 
 #include "gpucache/device-priv.h"
@@ -21,23 +22,27 @@ device_kind (void)
 }
 
 static unsigned
+number_from_environment (const char *name, unsigned otherwise)
+{
+  const char *number = g_getenv (name);
+
+  return number && *number ? (unsigned)MAX (1, atoi (number)) : otherwise;
+}
+
+static unsigned
 n_gpus (void)
 {
-  const char *number = g_getenv ("GPUCACHE_TEST_GPUS");
+  return number_from_environment ("GPUCACHE_TEST_GPUS", 1);
+}
 
-  return number && *number ? (unsigned)MAX (1, atoi (number)) : 1;
+static unsigned
+n_contexts (void)
+{
+  return number_from_environment ("GPUCACHE_TEST_CONTEXTS", 1);
 }
 
 /* Less than what meson gives a test, so that one that hangs on a GPU says where. */
 #define PATIENCE_S 240
-
-static unsigned
-patience (void)
-{
-  const char *seconds = g_getenv ("GPUCACHE_TEST_PATIENCE");
-
-  return 1000 * (seconds && *seconds ? (unsigned)MAX (1, atoi (seconds)) : PATIENCE_S);
-}
 
 bool
 test_is_lazy (void)
@@ -66,7 +71,7 @@ test_init (int *argc, char ***argv)
               error ? error->message : "");
       exit (77);
     }
-    test_watch_start (patience ());
+    test_watch_start (1000 * number_from_environment ("GPUCACHE_TEST_PATIENCE", PATIENCE_S));
     /* Never closed: with it the driver's context stays, which each test's own device would have to make anew. */
     for (unsigned i = 0; i < n_gpus (); i++)
       if (!gpu_device_cuda_new (i, &error))
@@ -83,7 +88,9 @@ test_device_new_full (unsigned ordinal, uint64_t memory_bytes)
   g_autoptr (GError) error = NULL;
 
   if (test_is_cuda ()) {
-    GpuDevice *device = gpu_device_cuda_new (ordinal % n_gpus (), &error);
+    GpuDevice *device = ordinal % n_contexts () == 0
+                            ? gpu_device_cuda_new (ordinal % n_gpus (), &error)
+                            : gpu_device_cuda_new_for_context (test_cuda_context (ordinal % n_gpus ()), &error);
     g_assert_no_error (error);
     return device;
   }

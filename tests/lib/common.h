@@ -20,8 +20,8 @@ bool test_is_cuda (void);
 GpuDevice *test_device_new (void);
 
 /** Another one: "cpu:1" and so on; on CUDA the GPUs in turn, as many as GPUCACHE_TEST_GPUS says, else the first one
- * again, with a pool and a cache of its own. @memory_bytes: what it has in all; 0 for the machine's. Ignored on CUDA.
- */
+ * again, with a pool and a cache of its own: where GPUCACHE_TEST_CONTEXTS is 2, the odd ones on a context of their own,
+ * too. @memory_bytes: what it has in all; 0 for the machine's. Ignored on CUDA. */
 GpuDevice *test_device_new_full (unsigned ordinal, uint64_t memory_bytes);
 
 /** The next of a sequence that @state, any number, starts. */

@@ -4,9 +4,9 @@
  * the environment makes it another driver: "empty" has no GPU, "broken" does not initialise, "12.0" has nothing newer
  * than that, "without-pools" lacks an entry, "no-pools" says that the GPU has no memory pools.
  *
- * It has two GPUs; it refuses calls that need a current context and have none, and streams and events outside of the
- * context that they were made in; it gives memory that is aligned to 256 bytes and never to more, and checks that a fat
- * binary is one. In "no-peers" neither GPU can read the other's memory.
+ * It has two GPUs with two contexts each; it refuses calls that need a current context and have none, and streams and
+ * events outside of the context that they were made in; it gives memory that is aligned to 256 bytes and never to more,
+ * and checks that a fat binary is one. In "no-peers" neither GPU can read the other's memory; none is its own peer.
  */
 #include "fake-cuda.h"
 
@@ -99,29 +99,30 @@ static CUresult G_GNUC_PRINTF (1, 2) called (const char *format, ...)
   return result;
 }
 
-/* Handles are numbers that nothing is behind but the GPU that they were made on. */
+/* Handles are numbers that nothing is behind but the context that they were made in. */
 static CUresult
 new_handle (void **handle)
 {
   static atomic_uintptr_t last;
 
-  *handle = (void *)((atomic_fetch_add (&last, 1) + 1) * N_GPUS + (uintptr_t)context_current ());
+  *handle = (void *)((atomic_fetch_add (&last, 1) + 1) * N_CONTEXTS + (uintptr_t)context_current_number ());
   count (1);
   return CUDA_SUCCESS;
 }
 
 static int
-gpu_of (const void *handle)
+number_of (const void *handle)
 {
-  return (int)((uintptr_t)handle % N_GPUS);
+  return (int)((uintptr_t)handle % N_CONTEXTS);
 }
 
 /* What a call on @handle, which may be the NULL stream, returns if its context is not the current one. */
 static CUresult
 in_context (const void *handle, CUresult result)
 {
-  return result == CUDA_SUCCESS && handle && gpu_of (handle) != context_current () ? CUDA_ERROR_INVALID_CONTEXT
-                                                                                   : result;
+  return result == CUDA_SUCCESS && handle && number_of (handle) != context_current_number ()
+             ? CUDA_ERROR_INVALID_CONTEXT
+             : result;
 }
 
 static CUresult
@@ -204,7 +205,7 @@ fake_DeviceGetAttribute (int *value, CUdevice_attribute attribute, CUdevice devi
 static CUresult
 fake_DeviceCanAccessPeer (int *can_access, CUdevice device, CUdevice peer)
 {
-  *can_access = !mode_is ("no-peers");
+  *can_access = !mode_is ("no-peers") && device != peer;
   return called ("cuDeviceCanAccessPeer %d %d", device, peer);
 }
 
@@ -259,19 +260,23 @@ fake_CtxSynchronize (void)
   return called ("cuCtxSynchronize");
 }
 
-/* "0 from 1": the first one's device is to read the memory of the other one's. */
+/* A GPU's number, or "0+" for the other context of GPU 0. */
 static const char *
-direction (int dst, int src)
+name_of (CUcontext context)
 {
-  static const char *const words[N_GPUS][N_GPUS] = {{"0 from 0", "0 from 1"}, {"1 from 0", "1 from 1"}};
+  static const char *const names[N_CONTEXTS] = {"0", "1", "0+", "1+"};
+  const int number = context_number (context);
 
-  return dst < 0 || src < 0 ? "" : words[dst][src];
+  return number < 0 ? "" : names[number];
 }
 
 static CUresult
 fake_CtxEnablePeerAccess (CUcontext peer, unsigned flags)
 {
-  return called ("cuCtxEnablePeerAccess %s %u", direction (context_current (), context_gpu (peer)), flags);
+  CUresult result = called ("cuCtxEnablePeerAccess %d from %s %u", context_current (), name_of (peer), flags);
+
+  return result == CUDA_SUCCESS && context_gpu (peer) == context_current () ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED
+                                                                            : result;
 }
 
 static CUresult
@@ -413,7 +418,7 @@ fake_StreamWaitEvent (CUstream stream, CUevent event, unsigned flags)
 {
   CUresult result = in_context (stream, called ("cuStreamWaitEvent %u", flags));
 
-  return result == CUDA_SUCCESS && gpu_of (event) == broken ? CUDA_ERROR_ILLEGAL_ADDRESS : result;
+  return result == CUDA_SUCCESS && number_of (event) % N_GPUS == broken ? CUDA_ERROR_ILLEGAL_ADDRESS : result;
 }
 
 static CUresult
@@ -486,9 +491,8 @@ static CUresult
 fake_MemcpyPeerAsync (CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src, CUcontext src_context, size_t size,
                       CUstream stream)
 {
-  CUresult result =
-      in_context (stream, called ("cuMemcpyPeerAsync %s, %zu",
-                                  direction (context_gpu (dst_context), context_gpu (src_context)), size));
+  CUresult result = in_context (
+      stream, called ("cuMemcpyPeerAsync %s from %s, %zu", name_of (dst_context), name_of (src_context), size));
 
   if (result == CUDA_SUCCESS)
     memcpy ((void *)(uintptr_t)dst, (void *)(uintptr_t)src, size);
@@ -498,10 +502,9 @@ fake_MemcpyPeerAsync (CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src, C
 static CUresult
 fake_Memcpy3DPeerAsync (const CUDA_MEMCPY3D_PEER *copy, CUstream stream)
 {
-  CUresult result =
-      called ("cuMemcpy3DPeerAsync %s, %zu x %zu x %zu, %d to %d",
-              direction (context_gpu (copy->dstContext), context_gpu (copy->srcContext)), copy->WidthInBytes,
-              copy->Height, copy->Depth, (int)copy->srcMemoryType, (int)copy->dstMemoryType);
+  CUresult result = called ("cuMemcpy3DPeerAsync %s from %s, %zu x %zu x %zu, %d to %d", name_of (copy->dstContext),
+                            name_of (copy->srcContext), copy->WidthInBytes, copy->Height, copy->Depth,
+                            (int)copy->srcMemoryType, (int)copy->dstMemoryType);
 
   if (copy->srcPitch < copy->WidthInBytes || copy->dstPitch < copy->WidthInBytes || copy->srcPitch > INT32_MAX ||
       copy->dstPitch > INT32_MAX || copy->srcHeight < copy->Height || copy->dstHeight < copy->Height)
@@ -674,6 +677,7 @@ extern const FakeCuda fake_cuda;
 EXPORT const FakeCuda fake_cuda = {
     .fail = fake_fail,
     .break_gpu = fake_break_gpu,
+    .other_context = context_other,
     .shut_down = fake_shut_down,
     .take_log = fake_take_log,
     .n_live = fake_n_live,

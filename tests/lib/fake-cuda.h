@@ -20,6 +20,8 @@ typedef struct {
   /** Or -1 for none: all later calls in the context of that GPU return CUDA_ERROR_ILLEGAL_ADDRESS, and those of another
    * one that have to do with it. */
   void (*break_gpu) (int ordinal);
+  /** A context of that GPU besides its primary one. */
+  CUcontext (*other_context) (int ordinal);
   /** All later calls return CUDA_ERROR_DEINITIALIZED, as after the driver's exit handler. */
   void (*shut_down) (void);
   /** Returns: the calls since the last time, a line each, without pushes and pops of contexts; free() it. */

@@ -124,27 +124,41 @@ test_access_is_there (Pair *pair, const void *data)
   gpu_image_unref (dst);
 }
 
-/* Two devices over one GPU, which has nothing to be asked for. */
+/* Two devices over one GPU, in one context of it or in two: there is nothing to be asked for, since no GPU is its own
+ * peer, and the way is as direct. Each has a name of its own. */
 static void
-test_one_gpu (void)
+test_one_gpu (gconstpointer data)
 {
+  bool other_context = GPOINTER_TO_UINT (data);
   Pair pair;
   GError *error = NULL;
 
   setup (&pair, NULL);
-  GpuDevice *again = gpu_device_cuda_new_for_context (gpu_device_cuda_context (pair.device[1]), &error);
+  void *context = other_context ? fake->other_context (1) : gpu_device_cuda_context (pair.device[1]);
+  GpuDevice *again = gpu_device_open_cuda_context (context, &error);
   g_assert_no_error (error);
+  g_assert_true (g_str_has_prefix (gpu_device_name (again), "cuda:1/"));
   GpuStream *stream = gpu_stream_new (again, false, &error);
   g_assert_no_error (error);
   GpuImage *src = gpu_image_acquire (again, &pair.spec, GPU_MEMORY_STREAM_ORDERED, stream, 0, &error);
   gpu_image_fill (stream, src, 0x11, &error);
   g_assert_no_error (error);
-  GpuImage *dst = acquire (&pair, 1, &pair.spec, 0);
+  GpuImage *dst = acquire (&pair, 1, &pair.spec, 0), *wide = acquire (&pair, 1, &pair.wide, 0);
   copy (&pair, src, dst,
-        "cuEventCreate 2\ncuEventRecord\ncuStreamWaitEvent 0\ncuMemcpyPeerAsync 1 from 1, 24\n"
-        "cuEventCreate 2\ncuEventRecord\n");
+        other_context ? "cuEventCreate 2\ncuEventRecord\ncuStreamWaitEvent 0\ncuMemcpyPeerAsync 1 from 1+, 24\n"
+                        "cuEventCreate 2\ncuEventRecord\n"
+                      : "cuEventCreate 2\ncuEventRecord\ncuStreamWaitEvent 0\ncuMemcpyPeerAsync 1 from 1, 24\n"
+                        "cuEventCreate 2\ncuEventRecord\n");
+  copy (&pair, src, wide,
+        other_context ? "cuMemcpy3DPeerAsync 1 from 1+, 6 x 4 x 1, 2 to 2\ncuEventCreate 2\ncuEventRecord\n"
+                      : "cuMemcpy3DPeerAsync 1 from 1, 6 x 4 x 1, 2 to 2\ncuEventCreate 2\ncuEventRecord\n");
   gpu_image_unref (src);
+  GpuCacheStats stats;
+  gpu_cache_get_stats (again, GPU_ACCOUNT_DEVICE, GPU_CACHE_ALL, &stats);
+  g_assert_cmpuint (stats.idle, ==, 1); /* asked for in the reader's context */
+  g_assert_false (gpu_device_is_lost (again) || gpu_device_is_lost (pair.device[1]));
   gpu_image_unref (dst);
+  gpu_image_unref (wide);
   gpu_stream_unref (stream);
   gpu_device_unref (again);
   teardown (&pair, NULL);
@@ -238,7 +252,8 @@ main (int argc, char **argv)
 
   g_test_add ("/peer-cuda/direct", Pair, NULL, setup, test_direct, teardown);
   g_test_add ("/peer-cuda/access-is-there", Pair, NULL, setup, test_access_is_there, teardown);
-  g_test_add_func ("/peer-cuda/one-gpu", test_one_gpu);
+  g_test_add_data_func ("/peer-cuda/one-gpu/one-context", GUINT_TO_POINTER (false), test_one_gpu);
+  g_test_add_data_func ("/peer-cuda/one-gpu/two-contexts", GUINT_TO_POINTER (true), test_one_gpu);
   for (unsigned i = 0; i < 3; i++) {
     g_autofree char *name = g_strdup_printf ("/peer-cuda/no-access/%u", i);
     g_test_add (name, Pair, GUINT_TO_POINTER (i), setup, test_no_access, teardown);

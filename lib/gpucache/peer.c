@@ -68,7 +68,7 @@ gpu_device_leave (GpuDevice *device)
   gpu_unlock (&device->lock, GPU_LOCK_LEAF);
 }
 
-/* The lock is held. */
+/* The lock is held. Returns: (nullable): until that is let go of. */
 static const PeerState *
 find_peer (GpuDevice *device, const GpuDevice *other)
 {
@@ -85,6 +85,16 @@ knows_peer (GpuDevice *device, const GpuDevice *other)
   bool known = find_peer (device, other) != NULL;
   gpu_unlock (&device->lock, GPU_LOCK_LEAF);
   return known;
+}
+
+static void
+forget_peer (GpuDevice *device, const GpuDevice *other)
+{
+  gpu_lock (&device->lock, GPU_LOCK_LEAF);
+  const PeerState *state = find_peer (device, other);
+  if (state)
+    g_array_remove_index_fast (device->peers, (unsigned)(state - &g_array_index (device->peers, PeerState, 0)));
+  gpu_unlock (&device->lock, GPU_LOCK_LEAF);
 }
 
 bool
@@ -116,6 +126,8 @@ gpu_peers_part (GpuDevice *device)
   gpu_lock (&devices_lock, GPU_LOCK_TEARDOWN);
   if (devices)
     g_ptr_array_remove_fast (devices, device);
+  for (unsigned i = 0; devices && i < devices->len; i++)
+    forget_peer (g_ptr_array_index (devices, i), device);
   gpu_unlock (&devices_lock, GPU_LOCK_TEARDOWN);
 
   gpu_streams_part (device, device->funcs->synchronize (device, NULL));
@@ -140,6 +152,13 @@ gpu_device_forbid_peer_access (GpuDevice *device, bool forbid)
   gpu_unlock (&device->lock, GPU_LOCK_LEAF);
 }
 
+/* A device that is lost refuses everything, and answers nothing any more: then no other way would help (rule 24). */
+static bool
+both_answer (GpuDevice *device, GpuDevice *source, GError **error)
+{
+  return gpu_device_memory_info (device, NULL, NULL, error) && gpu_device_memory_info (source, NULL, NULL, error);
+}
+
 bool
 gpu_device_peer_open (GpuDevice *device, GpuDevice *source, bool *direct, GError **error)
 {
@@ -161,6 +180,8 @@ gpu_device_peer_open (GpuDevice *device, GpuDevice *source, bool *direct, GError
   /* No lock is held across driver calls, so two threads may both come here; opening twice does no harm. */
   g_autoptr (GError) reason = NULL;
   bool opened = device->funcs->peer_open (device, source, &reason);
+  if (!opened && !both_answer (device, source, error))
+    return false;
   if (!opened && !g_error_matches (reason, GPU_ERROR, GPU_ERROR_UNSUPPORTED)) {
     g_propagate_error (error, g_steal_pointer (&reason));
     return false;

@@ -118,6 +118,16 @@ gpu_image_end_export (GpuImage *image, GpuStream *const *streams, unsigned n_str
   return ok;
 }
 
+/* A lost device's work is never waited for, and its own memory is not used again; that of others, which it may be
+ * reading, must not be before the device has gone. */
+static void
+enter_elsewhere (GpuStream *stream, GpuImage *const *reads, unsigned n_reads, uint64_t number)
+{
+  for (unsigned i = 0; i < n_reads; i++)
+    if (reads[i]->allocation->device != gpu_stream_device (stream))
+      enter (reads[i], stream, number, GPU_ACCESS_READ, NULL);
+}
+
 /* Every conflict has been waited for. */
 static bool
 submit (GpuStream *stream, GpuImage *const *reads, unsigned n_reads, GpuImage *const *writes, unsigned n_writes,
@@ -126,10 +136,12 @@ submit (GpuStream *stream, GpuImage *const *reads, unsigned n_reads, GpuImage *c
   uint64_t number = gpu_stream_submit (stream, func, data, error);
   bool ok = number != 0;
   if (!ok) {
-    /* Refused halfway: what was submitted before that runs all the same. A lost device's work is never waited for. */
-    if (gpu_device_is_lost (gpu_stream_device (stream)))
-      return false;
+    /* Refused halfway: what was submitted before that runs all the same. */
     number = gpu_stream_advance (stream);
+    if (gpu_device_is_lost (gpu_stream_device (stream))) {
+      enter_elsewhere (stream, reads, n_reads, number);
+      return false;
+    }
   }
   for (unsigned i = 0; i < n_reads; i++)
     ok = enter (reads[i], stream, number, GPU_ACCESS_READ, ok ? error : NULL) && ok;

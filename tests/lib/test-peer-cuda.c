@@ -193,6 +193,36 @@ test_no_access (Pair *pair, const void *data)
   gpu_image_unref (dst);
 }
 
+static void
+refuse_message (const char *domain, GLogLevelFlags level, const char *text, void *data)
+{
+  g_error ("unexpected: %s", text);
+}
+
+/* A GPU that is lost does not open the way to it; that is no reason to go another one, and no other one's loss. */
+static void
+test_breaks_before (Pair *pair, const void *data)
+{
+  const int which = GPOINTER_TO_INT (data);
+  GpuImage *src = acquire (pair, 0, &pair->spec, 0x11), *dst = acquire (pair, 1, &pair->spec, 0);
+  g_autoptr (GError) error = NULL;
+  g_autofree char *name = g_strdup_printf ("cuda:%d", which);
+
+  fake->fail ("cuMemPoolSetAccess", 0, CUDA_ERROR_ILLEGAL_ADDRESS);
+  fake->break_gpu (which);
+  unsigned handler = g_log_set_handler ("gpucache", G_LOG_LEVEL_MESSAGE, refuse_message, NULL);
+  g_assert_false (gpu_image_copy (pair->stream[1], src, dst, &error));
+  g_assert_error (error, GPU_ERROR, GPU_ERROR_DEVICE_LOST);
+  g_assert_nonnull (strstr (error->message, name));
+  g_log_remove_handler ("gpucache", handler);
+  g_assert_true (gpu_device_is_lost (pair->device[which]));
+  g_assert_false (gpu_device_is_lost (pair->device[!which]));
+  fake->break_gpu (-1);
+  fake->fail ("cuMemPoolSetAccess", 0, CUDA_SUCCESS);
+  gpu_image_unref (src);
+  gpu_image_unref (dst);
+}
+
 /* Each GPU tells for itself whether it is lost: a call of one that fails because of the other is the other's loss. */
 static void
 test_source_breaks (Pair *pair, const void *data)
@@ -258,6 +288,8 @@ main (int argc, char **argv)
     g_autofree char *name = g_strdup_printf ("/peer-cuda/no-access/%u", i);
     g_test_add (name, Pair, GUINT_TO_POINTER (i), setup, test_no_access, teardown);
   }
+  g_test_add ("/peer-cuda/source-breaks-before", Pair, GINT_TO_POINTER (0), setup, test_breaks_before, teardown);
+  g_test_add ("/peer-cuda/destination-breaks-before", Pair, GINT_TO_POINTER (1), setup, test_breaks_before, teardown);
   g_test_add ("/peer-cuda/source-breaks", Pair, NULL, setup, test_source_breaks, teardown);
   g_test_add ("/peer-cuda/destination-breaks", Pair, NULL, setup, test_destination_breaks, teardown);
   return g_test_run ();

@@ -53,6 +53,20 @@ hand_back (GpuAllocation *allocation)
     release (user_data);
 }
 
+/* The allocation's device is lost and about to go, but others may still be reading. */
+static void
+hand_back_lost (GpuAllocation *allocation)
+{
+  g_autoptr (GArray) points = g_array_new (false, false, sizeof (GpuPoint));
+  gpu_history_list_pending (&allocation->history, points);
+  for (unsigned i = 0; i < points->len; i++) {
+    GpuPoint *point = &g_array_index (points, GpuPoint, i);
+    gpu_point_wait (point, NULL);
+    gpu_stream_release (point->stream);
+  }
+  hand_back (allocation);
+}
+
 /* Hands one back if there is one; the lock is held, and let go of meanwhile. */
 static bool
 hand_back_ready (GpuReleaser *releaser)
@@ -123,7 +137,7 @@ hand_back_all (GpuReleaser *releaser, bool lost)
     }
     gpu_list_remove (&releaser->waiting, link);
     gpu_unlock (&releaser->lock, GPU_LOCK_LEAF);
-    hand_back (gpu_container (link, GpuAllocation, by_slot));
+    hand_back_lost (gpu_container (link, GpuAllocation, by_slot));
     gpu_lock (&releaser->lock, GPU_LOCK_LEAF);
   }
   gpu_unlock (&releaser->lock, GPU_LOCK_LEAF);
@@ -160,7 +174,7 @@ gpu_cache_release_all_wrapped (GpuCache *cache)
   }
   for (GpuAllocation *allocation = cache->abandoned, *next; allocation; allocation = next) {
     next = allocation->next;
-    hand_back (allocation);
+    hand_back_lost (allocation);
   }
   cache->abandoned = NULL;
 }

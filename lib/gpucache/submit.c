@@ -118,14 +118,16 @@ gpu_image_end_export (GpuImage *image, GpuStream *const *streams, unsigned n_str
   return ok;
 }
 
-/* A lost device's work is never waited for, and its own memory is not used again; that of others, which it may be
- * reading, must not be before the device has gone. */
+/* A lost device's work is never waited for, and its cache hands nothing out again. But memory that it may be using of
+ * another device, or of somebody else, must not be used again before it has gone (rule 24). */
 static void
-enter_elsewhere (GpuStream *stream, GpuImage *const *reads, unsigned n_reads, uint64_t number)
+enter_foreign (GpuStream *stream, GpuImage *const *images, unsigned n, uint64_t number, GpuAccessFlags flags)
 {
-  for (unsigned i = 0; i < n_reads; i++)
-    if (reads[i]->allocation->device != gpu_stream_device (stream))
-      enter (reads[i], stream, number, GPU_ACCESS_READ, NULL);
+  for (unsigned i = 0; i < n; i++) {
+    const GpuAllocation *allocation = images[i]->allocation;
+    if (!allocation->owned || allocation->device != gpu_stream_device (stream))
+      enter (images[i], stream, number, flags, NULL);
+  }
 }
 
 /* Every conflict has been waited for. */
@@ -139,7 +141,8 @@ submit (GpuStream *stream, GpuImage *const *reads, unsigned n_reads, GpuImage *c
     /* Refused halfway: what was submitted before that runs all the same. */
     number = gpu_stream_advance (stream);
     if (gpu_device_is_lost (gpu_stream_device (stream))) {
-      enter_elsewhere (stream, reads, n_reads, number);
+      enter_foreign (stream, reads, n_reads, number, GPU_ACCESS_READ);
+      enter_foreign (stream, writes, n_writes, number, GPU_ACCESS_WRITE);
       return false;
     }
   }

@@ -227,6 +227,35 @@ test_live (Rig *rig, const void *data)
   g_assert_cmpuint (rig_stats (rig).live, ==, 0);
 }
 
+/* Rule 24: the device is lost in the middle of work on somebody else's memory, of which the first part runs all the
+ * same: its owner does not get it back before the device has gone. */
+static void
+test_wrap_lost_halfway (void)
+{
+  Rig rig;
+  GError *error = NULL;
+  RigCounter released;
+
+  rig_setup (&rig, NULL);
+  rig_counter_init (&released);
+  GpuImageSpec spec = rig_spec (GPU_FORMAT_NV12, 128, 16); /* two planes, each filled by a call */
+  GpuImage *owner = rig_filled (&rig, &spec, rig.stream[0], 0x11);
+  GpuImage *image = gpu_image_wrap (rig.device, &spec, GPU_MEMORY_STREAM_ORDERED, gpu_image_data (owner), rig.stream[0],
+                                    rig_counter_add, &released, &error);
+  g_assert_no_error (error);
+  rig_close (&rig, 0);
+  gpu_device_fail (rig.device, GPU_CALL_COPY, 1, 1);
+  g_assert_false (gpu_image_fill (rig.stream[0], image, 0x22, &error));
+  g_assert_error (error, GPU_ERROR, GPU_ERROR_DEVICE_LOST);
+  g_clear_error (&error);
+  gpu_image_unref (image);
+  g_assert_cmpuint (rig_counter_get (&released), ==, 0);
+  rig_open (&rig, 0);
+  gpu_image_unref (owner);
+  rig_teardown (&rig, NULL);
+  rig_counter_wait (&released, 1);
+}
+
 /* Rule 2: an access through a view is an access to the memory. */
 static void
 test_view_shares_history (Rig *rig, const void *data)
@@ -319,6 +348,7 @@ main (int argc, char **argv)
   RIG_TEST ("/cache/rule-1/wrap-release-is-late", test_wrap_release_is_late);
   RIG_TEST ("/cache/rule-11/wrap-release-is-early", test_wrap_release_is_early);
   RIG_TEST ("/cache/rule-1/wrap-fails", test_wrap_fails);
+  g_test_add_func ("/cache/rule-24/wrap-lost-halfway", test_wrap_lost_halfway);
   RIG_TEST ("/cache/rule-2/live", test_live);
   RIG_TEST ("/cache/rule-2/view-shares-history", test_view_shares_history);
   RIG_TEST ("/cache/rule-3/released-elsewhere", test_released_elsewhere);

@@ -275,6 +275,53 @@ test_source_closed (Peers *peers, const void *data)
   }
 }
 
+/* What was read was written by then. */
+typedef struct {
+  Rig *reader;
+  GpuImage *dst;
+  unsigned n_released;
+} Reading;
+
+static void
+release_read (void *data)
+{
+  Reading *reading = data;
+
+  reading->n_released++;
+  if (gpu_device_is_host (reading->reader->device))
+    g_assert_cmphex (*(uint8_t *)gpu_image_data (reading->dst), ==, 0x11);
+}
+
+/* Somebody else's memory on a device that is lost and closed, while another one, which is well, reads it: its owner
+ * gets it back when it has been read. */
+static void
+test_wrapped_source_lost (Peers *peers, const void *data)
+{
+  Rig *a = &peers->rig[0], *b = &peers->rig[1];
+  GpuImage *owner = rig_filled (a, &a->spec, a->stream[0], 0x11);
+  GpuImage *dst = rig_filled (b, &b->spec, b->stream[0], 0x00);
+  Reading reading = {b, dst, 0};
+  GError *error = NULL;
+  GpuImage *src = gpu_image_wrap (a->device, &a->spec, GPU_MEMORY_STREAM_ORDERED, gpu_image_data (owner), a->stream[0],
+                                  release_read, &reading, &error);
+
+  g_assert_no_error (error);
+  rig_close (b, 0);
+  rig_copy (b->stream[0], src, dst);
+  gpu_device_fail (a->device, GPU_CALL_COPY, 0, 1);
+  g_assert_false (gpu_image_fill (a->stream[0], owner, 0x22, &error));
+  g_clear_error (&error);
+  g_assert_true (gpu_device_is_lost (a->device));
+  gpu_image_unref (src);
+  gpu_image_unref (owner);
+  g_assert_cmpuint (reading.n_released, ==, 0);
+  rig_open (b, 0);
+  peers_close_device (a);
+  g_assert_cmpuint (reading.n_released, ==, 1);
+  rig_expect_bytes (b, dst, 0x11);
+  gpu_image_unref (dst);
+}
+
 /* The frame is all that is left of the source's device, which goes with it: when it has been read. */
 static void
 test_source_is_the_last (Peers *peers, const void *data)
@@ -374,6 +421,7 @@ main (int argc, char **argv)
   PEER_TEST ("/peer-gone/reader-closed", test_reader_closed);
   PEER_TEST ("/peer-gone/closed-while-waited-for", test_closed_while_waited_for);
   PEER_TEST ("/peer-gone/source-closed", test_source_closed);
+  PEER_TEST ("/peer-gone/wrapped-source-lost", test_wrapped_source_lost);
   PEER_TEST ("/peer-gone/source-is-the-last", test_source_is_the_last);
   PEER_TEST ("/peer-gone/forgotten", test_forgotten);
   PEER_TEST ("/peer-gone/one-full", test_one_full);

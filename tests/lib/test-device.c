@@ -226,9 +226,10 @@ test_stream_destroy_pending (Seam *seam, const void *data)
   gpu_device_stream_destroy (seam->device, u);
 
   void *next = seam_stream (seam);
-  if (!test_is_cuda ())
+  if (!test_is_cuda ()) { /* whose driver may give it the queue of the one that is held */
     g_assert_true (next == u);
-  seam_sync (seam, next); /* is not held by the gate */
+    seam_sync (seam, next); /* is not held by the gate */
+  }
   g_assert_false (seam_is_complete (seam, event));
   seam->device->funcs->gate_open (seam->device, gate);
   seam_sync_event (seam, event);

@@ -212,8 +212,8 @@ frame_caps (const char *format, int width, int height, gboolean gpu)
   return caps;
 }
 
-static GstHarness *
-harness_of (const char *factory, const char *device, GstContext *context)
+GstHarness *
+harness_new_full (const char *factory, const char *device, GstContext *context)
 {
   GstElement *element = gst_element_factory_make (factory, NULL);
   GstHarness *h;
@@ -230,7 +230,7 @@ harness_of (const char *factory, const char *device, GstContext *context)
 GstHarness *
 harness_new (const char *factory, const char *device)
 {
-  return harness_of (factory, device, NULL);
+  return harness_new_full (factory, device, NULL);
 }
 
 GstHarness *
@@ -238,7 +238,7 @@ harness_new_on (const char *factory, GpuDevice *device)
 {
   g_autoptr (GstContext) context = gst_gpu_context_new (device);
 
-  return harness_of (factory, "auto", context);
+  return harness_new_full (factory, "auto", context);
 }
 
 GstBuffer *

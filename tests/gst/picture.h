@@ -70,6 +70,8 @@ GstHarness *harness_new (const char *factory, const char *device);
 
 /** Returns: (transfer full): a harness of an element that a context has told to use @device. */
 GstHarness *harness_new_on (const char *factory, GpuDevice *device);
+/** @context: (nullable): a context that the element is given before it looks for one. */
+GstHarness *harness_new_full (const char *factory, const char *device, GstContext *context);
 
 /** Pushes @frame through `gpuupload` on @device (nullable). Returns: (transfer full): the frame in device memory. */
 GstBuffer *frame_upload (const GstVideoInfo *info, GstBuffer *frame, const char *device);

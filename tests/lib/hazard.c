@@ -221,6 +221,7 @@ hazard_open_site (HazardWork *work, unsigned i, unsigned n_streams, int64_t limi
 
   g_assert_cmpuint (n_streams, <=, HAZARD_MAX_STREAMS);
   *site = (HazardSite){.device = test_device_new_full (i, 0), .n_streams = n_streams};
+  rig_prepare_gates (site->device);
   for (unsigned s = 0; s < n_streams; s++)
     site->stream[s] = new_stream (site, s);
   gpu_cache_set_limit (site->device, GPU_ACCOUNT_DEVICE, limit, &error);

@@ -207,6 +207,16 @@ rig_limit (Rig *rig, uint64_t bytes)
 }
 
 void
+rig_prepare_gates (GpuDevice *device)
+{
+  GError *error = NULL;
+  GpuGate *gate = gpu_gate_new (device, &error);
+
+  g_assert_no_error (error);
+  gpu_gate_free (gate);
+}
+
+void
 rig_close (Rig *rig, unsigned i)
 {
   GError *error = NULL;

@@ -64,6 +64,10 @@ void rig_begin (GpuImage *image, GpuStream *stream, GpuAccessFlags flags);
 void rig_end (GpuImage *image, GpuStream *stream, GpuAccessFlags flags);
 void rig_limit (Rig *rig, uint64_t bytes);
 
+/** Before gates of several devices are used: with a device's first one memory is pinned, for which a driver may wait
+ * for streams that others hold. */
+void rig_prepare_gates (GpuDevice *device);
+
 /** Holds stream @i until rig_open(). One gate a stream at a time. */
 void rig_close (Rig *rig, unsigned i);
 void rig_open (Rig *rig, unsigned i);

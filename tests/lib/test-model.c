@@ -527,17 +527,6 @@ open_way (GpuDevice *from, GpuDevice *to)
   gpu_stream_unref (other);
 }
 
-/* The memory of a device's gates is pinned for the first one, for which the driver may wait, too. */
-static void
-pin_gates (GpuDevice *device)
-{
-  GError *error = NULL;
-  GpuGate *gate = gpu_gate_new (device, &error);
-
-  g_assert_no_error (error);
-  gpu_gate_free (gate);
-}
-
 /* A GPU takes too long to open for each program to have one of its own: it gets one that is empty. */
 static GpuDevice *
 take_device (unsigned i)
@@ -550,7 +539,7 @@ take_device (unsigned i)
     if (gpu[k])
       continue;
     gpu[k] = test_device_new_full (k, 0);
-    pin_gates (gpu[k]);
+    rig_prepare_gates (gpu[k]);
     for (unsigned other = 0; other < k; other++) {
       open_way (gpu[k], gpu[other]);
       open_way (gpu[other], gpu[k]);

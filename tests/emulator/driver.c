@@ -11,6 +11,7 @@
 #include "stream.h"
 #include "table.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -451,14 +452,12 @@ run_fill (void *data)
     memset (self->dst + y * self->dst_pitch, self->value, self->width);
 }
 
-/* The pitches that two-dimensional copies and fills take. */
-static CUresult
-copy_rows (const Rows *rows, CUstream stream)
+/* Whether its pitches are such as two-dimensional copies take. */
+static bool
+has_pitches (const Rows *rows)
 {
-  if (rows->src_pitch < rows->width || rows->dst_pitch < rows->width || rows->src_pitch > INT32_MAX ||
-      rows->dst_pitch > INT32_MAX)
-    return CUDA_ERROR_INVALID_VALUE;
-  return submit (stream, run_copy, rows, sizeof *rows);
+  return rows->src_pitch >= rows->width && rows->dst_pitch >= rows->width && rows->src_pitch <= INT32_MAX &&
+         rows->dst_pitch <= INT32_MAX;
 }
 
 static CUresult
@@ -481,7 +480,7 @@ emulated_Memcpy2DAsync (const CUDA_MEMCPY2D *copy, CUstream stream)
       .height = copy->Height,
   };
 
-  return copy_rows (&rows, stream);
+  return has_pitches (&rows) ? submit (stream, run_copy, &rows, sizeof rows) : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult
@@ -490,13 +489,47 @@ emulated_MemPrefetchAsync (CUdeviceptr data, size_t size, CUdevice device, CUstr
   return needs_context ();
 }
 
+/* From one context to another on a queue that all streams share, one for each GPU that is read, as NVIDIA's driver does
+ * or may: what a gate holds there holds up the copies that come later, of streams that wait for nothing. */
+static CUresult
+copy_between (CUcontext dst_context, CUcontext src_context, const Rows *rows, CUstream stream)
+{
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static CUstream queues[N_GPUS];
+  const int gpu = context_current (), source = context_gpu (src_context);
+  CUevent before, after;
+
+  if (gpu < 0 || source < 0 || context_gpu (dst_context) < 0)
+    return CUDA_ERROR_INVALID_CONTEXT;
+  if (dst_context == src_context)
+    return submit (stream, run_copy, rows, sizeof *rows);
+  stream = stream_or_null (stream, gpu);
+  if (stream_gpu (stream) != gpu)
+    return CUDA_ERROR_INVALID_CONTEXT;
+
+  pthread_mutex_lock (&lock);
+  if (!queues[source])
+    stream_new (&queues[source], source);
+  event_new (&before, gpu);
+  event_new (&after, source);
+  event_record (before, stream);
+  event_wait (before, queues[source]);
+  stream_submit (queues[source], run_copy, rows, sizeof *rows);
+  event_record (after, queues[source]);
+  event_wait (after, stream);
+  event_end (before);
+  event_end (after);
+  pthread_mutex_unlock (&lock);
+  return CUDA_SUCCESS;
+}
+
 static CUresult
 emulated_MemcpyPeerAsync (CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src, CUcontext src_context, size_t size,
                           CUstream stream)
 {
-  if (context_gpu (dst_context) < 0 || context_gpu (src_context) < 0)
-    return CUDA_ERROR_INVALID_CONTEXT;
-  return emulated_MemcpyAsync (dst, src, size, stream);
+  const Rows rows = {.dst = (char *)(uintptr_t)dst, .src = (char *)(uintptr_t)src, .width = size, .height = 1};
+
+  return copy_between (dst_context, src_context, &rows, stream);
 }
 
 static CUresult
@@ -511,11 +544,9 @@ emulated_Memcpy3DPeerAsync (const CUDA_MEMCPY3D_PEER *copy, CUstream stream)
       .height = copy->Height,
   };
 
-  if (context_gpu (copy->dstContext) < 0 || context_gpu (copy->srcContext) < 0)
-    return CUDA_ERROR_INVALID_CONTEXT;
-  if (copy->Depth != 1 || copy->srcHeight < copy->Height || copy->dstHeight < copy->Height)
+  if (copy->Depth != 1 || copy->srcHeight < copy->Height || copy->dstHeight < copy->Height || !has_pitches (&rows))
     return CUDA_ERROR_INVALID_VALUE;
-  return copy_rows (&rows, stream);
+  return copy_between (copy->dstContext, copy->srcContext, &rows, stream);
 }
 
 static CUresult

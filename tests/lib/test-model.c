@@ -113,7 +113,7 @@ typedef struct {
  * everything down, and look for something else. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define LAZY_STEPS 50000
-#define EAGER_STEPS 10000
+#define EAGER_STEPS 50000
 #else
 #define LAZY_STEPS 1000000
 #define EAGER_STEPS 100000
@@ -743,8 +743,9 @@ test_programs (gconstpointer data)
     run_seeds (seed, 1);
     return;
   }
-  for (uint32_t seed = 1; seed <= (steps + PROGRAM_STEPS - 1) / PROGRAM_STEPS; seed += 250)
-    run_seeds (seed, 250);
+  const uint32_t n_programs = (uint32_t)((steps + PROGRAM_STEPS - 1) / PROGRAM_STEPS);
+  for (uint32_t seed = 1; seed <= n_programs; seed += 250)
+    run_seeds (seed, MIN (250, n_programs - seed + 1));
 }
 
 int

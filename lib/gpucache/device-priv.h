@@ -134,9 +134,10 @@ struct GpuDevice {
   atomic_uint refs;
   pthread_mutex_t idle_lock;
 
-  /* The first error that made the device lost; its text ends every later one. */
+  /* The first error that made the device lost; every later one begins with its text. */
   pthread_mutex_t lock;
   char *lost_reason;
+  GArray *abandoned; /* memory that nobody holds any more and that was not freed; under lock */
 
   /* Failure injection and counts, by GpuCall. */
   atomic_uint fail_skip[GPU_N_CALLS];
@@ -184,6 +185,9 @@ bool gpu_device_begin_call (GpuDevice *device, GpuCall call, GError **error);
 bool gpu_device_alloc (GpuDevice *device, GpuMemoryKind kind, size_t size, size_t alignment, void *stream, void **data,
                        GError **error);
 bool gpu_device_free (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, void *stream, GError **error);
+/** Memory that nobody holds any more and that cannot be freed now, since the device, or another one that was reading
+ * it, is lost: it goes with the device, if everything turns out to be complete then. */
+void gpu_device_abandon (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size);
 /** Stream-ordered memory that the host may touch at once: allocated where nothing else is, and waited for. */
 bool gpu_device_alloc_complete (GpuDevice *device, size_t size, size_t alignment, void **data, GError **error);
 bool gpu_device_free_idle (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, GError **error);

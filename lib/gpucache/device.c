@@ -40,6 +40,37 @@ is_forked (const GpuDevice *device)
   return device->fork_generation != atomic_load_explicit (&fork_generation, memory_order_relaxed);
 }
 
+typedef struct {
+  GpuMemoryKind kind;
+  void *data;
+  size_t size;
+} Abandoned;
+
+void
+gpu_device_abandon (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size)
+{
+  const Abandoned memory = {kind, data, size};
+
+  gpu_lock (&device->lock, GPU_LOCK_LEAF);
+  g_array_append_val (device->abandoned, memory);
+  gpu_unlock (&device->lock, GPU_LOCK_LEAF);
+}
+
+/* What made the device lost need not have reached the driver's context: where that still tells that all is complete,
+ * nothing uses the memory. Else it is the driver's until the process ends. */
+static void
+free_abandoned (GpuDevice *device)
+{
+  GArray *abandoned = device->abandoned;
+  bool complete = abandoned->len > 0 && gpu_peers_settle (device) && device->funcs->synchronize (device, NULL);
+
+  for (unsigned i = 0; complete && i < abandoned->len; i++) {
+    const Abandoned *memory = &g_array_index (abandoned, Abandoned, i);
+    device->funcs->free (device, memory->kind, memory->data, memory->size, device->idle_stream, NULL);
+  }
+  g_array_unref (abandoned);
+}
+
 /* Everything that gpu_device_init() made, last first; members that it did not get to are NULL. */
 static void
 tear_down (GpuDevice *device)
@@ -52,6 +83,7 @@ tear_down (GpuDevice *device)
     gpu_crew_free (crew);
   g_clear_pointer (&device->internal, gpu_stream_unref);
   gpu_stream_unref (atomic_exchange (&device->staging, NULL));
+  free_abandoned (device);
   gpu_peers_part (device);
   g_clear_pointer (&device->events, gpu_event_pool_free);
   if (device->idle_stream)
@@ -75,6 +107,7 @@ gpu_device_init (GpuDevice *device, GError **error)
   }
   device->fork_generation = gpu_fork_generation ();
   device->lost_reason = NULL;
+  device->abandoned = g_array_new (false, false, sizeof (Abandoned));
   device->events = NULL;
   device->cache = NULL;
   device->internal = NULL;
@@ -83,16 +116,16 @@ gpu_device_init (GpuDevice *device, GError **error)
   pthread_mutex_init (&device->idle_lock, NULL);
   gpu_peers_init (device);
 
-  if (!gpu_device_stream_create (device, &device->idle_stream, error))
-    goto fail;
-  device->events = gpu_event_pool_new (device);
-  device->cache = gpu_cache_new (device);
-  device->internal = gpu_stream_new_internal (device, error);
-  if (!device->internal)
-    goto fail;
-  return true;
-
-fail:
+  g_autoptr (GError) reason = NULL;
+  if (gpu_device_stream_create (device, &device->idle_stream, &reason)) {
+    device->events = gpu_event_pool_new (device);
+    device->cache = gpu_cache_new (device);
+    device->internal = gpu_stream_new_internal (device, &reason);
+    if (device->internal)
+      return true;
+  }
+  /* What was never open is not lost: the driver's words alone. */
+  g_set_error_literal (error, GPU_ERROR, reason->code, device->lost_reason ? device->lost_reason : reason->message);
   tear_down (device);
   return false;
 }
@@ -194,10 +227,10 @@ gpu_device_check (GpuDevice *device, GError **error)
   }
   if (G_UNLIKELY (gpu_device_is_lost (device))) {
     /* The reason is written once, before the flag. */
-    g_set_error (
-        error, GPU_ERROR, GPU_ERROR_DEVICE_LOST,
-        "device %s is lost and takes no more work; restart the program to use it again; the first error was: %s",
-        device->name, device->lost_reason);
+    g_set_error (error, GPU_ERROR, GPU_ERROR_DEVICE_LOST,
+                 "%s; device %s is lost by that and takes no more work: stop the pipelines that use it and start new "
+                 "ones, or restart the program if the device does not open again",
+                 device->lost_reason, device->name);
     return false;
   }
   return true;
@@ -278,6 +311,14 @@ gpu_device_calls (GpuDevice *device, GpuCall call)
   return atomic_load_explicit (&device->calls[call], memory_order_relaxed);
 }
 
+/* Says so as it is said from then on, so that an element that meets it again has nothing new to post. */
+static void
+lose (GpuDevice *device, const GError *failure, GError **error)
+{
+  gpu_device_set_lost (device, failure);
+  gpu_device_check (device, error);
+}
+
 /* The start of each wrapped call. */
 static bool
 begin (GpuDevice *device, GpuCall call, GError **error)
@@ -288,10 +329,18 @@ begin (GpuDevice *device, GpuCall call, GError **error)
   g_autoptr (GError) failure = NULL;
   if (G_LIKELY (gpu_device_begin_call (device, call, &failure)))
     return true;
-  if (!g_error_matches (failure, GPU_ERROR, GPU_ERROR_OUT_OF_MEMORY))
-    gpu_device_set_lost (device, failure);
-  g_propagate_error (error, g_steal_pointer (&failure));
+  if (g_error_matches (failure, GPU_ERROR, GPU_ERROR_OUT_OF_MEMORY))
+    g_propagate_error (error, g_steal_pointer (&failure));
+  else
+    lose (device, failure, error);
   return false;
+}
+
+static bool
+is_refusal (const GError *failure)
+{
+  return g_error_matches (failure, GPU_ERROR, GPU_ERROR_OUT_OF_MEMORY) ||
+         g_error_matches (failure, GPU_ERROR, GPU_ERROR_UNSUPPORTED);
 }
 
 /* The end of each wrapped call: @failure is what the device's function set. */
@@ -300,10 +349,12 @@ end (GpuDevice *device, bool ok, GError *failure, GError **error)
 {
   if (G_LIKELY (ok))
     return true;
-  if (!g_error_matches (failure, GPU_ERROR, GPU_ERROR_OUT_OF_MEMORY) &&
-      !g_error_matches (failure, GPU_ERROR, GPU_ERROR_UNSUPPORTED))
-    gpu_device_set_lost (device, failure);
-  g_propagate_error (error, failure);
+  if (is_refusal (failure)) {
+    g_propagate_error (error, failure);
+    return false;
+  }
+  lose (device, failure, error);
+  g_error_free (failure);
   return false;
 }
 
@@ -314,13 +365,10 @@ end_between (GpuDevice *device, GpuDevice *other, bool ok, GError *failure, GErr
 {
   uint64_t free_bytes, total_bytes;
 
-  if (G_LIKELY (ok) || other == device || g_error_matches (failure, GPU_ERROR, GPU_ERROR_OUT_OF_MEMORY) ||
-      g_error_matches (failure, GPU_ERROR, GPU_ERROR_UNSUPPORTED) ||
+  if (G_LIKELY (ok) || other == device || is_refusal (failure) ||
       other->funcs->memory_info (other, &free_bytes, &total_bytes, NULL))
     return end (device, ok, failure, error);
-  gpu_device_set_lost (other, failure);
-  g_propagate_error (error, failure);
-  return false;
+  return end (other, ok, failure, error);
 }
 
 bool

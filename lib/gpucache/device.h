@@ -16,7 +16,8 @@ G_BEGIN_DECLS
  *   the name cannot be read
  *
  * The same name gives the same device in the whole process. A device once opened stays until the process ends, so
- * that the next pipeline finds what the last one left in its cache.
+ * that the next pipeline finds what the last one left in its cache. One that is lost makes place for a new device of
+ * its name, if the driver still opens it; who holds the lost one still has that.
  *
  * Returns: (transfer full): the device, or NULL
  */

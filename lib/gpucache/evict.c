@@ -17,7 +17,9 @@ free_memory (GpuCache *cache, GpuAllocation *allocation)
     atomic_fetch_add_explicit (&cache->device->host_waits, 1, memory_order_relaxed);
   if (!gpu_device_free_idle (cache->device, allocation->kind, allocation->data, allocation->capacity, &error)) {
     /* A lost device takes no calls, and its memory goes with it. */
-    if (!gpu_device_is_lost (cache->device))
+    if (gpu_device_is_lost (cache->device))
+      gpu_device_abandon (cache->device, allocation->kind, allocation->data, allocation->capacity);
+    else
       g_warning ("%s: %zu bytes could not be freed: %s", cache->device->name, allocation->capacity, error->message);
     g_error_free (error);
   }
@@ -270,6 +272,7 @@ free_when_complete (GpuCache *cache, GpuAllocation *chain, GError **error)
       continue;
     }
     ok = false;
+    gpu_device_abandon (cache->device, allocation->kind, allocation->data, allocation->capacity);
     forget (cache, allocation);
   }
   return ok;

@@ -64,9 +64,9 @@ wait_for_pending (GpuCache *cache, bool all)
 }
 
 /* Asks once more, for what has been freed since. Returns: whether the matter is decided: memory, or an error
- * other than another refusal. */
+ * other than another refusal, which is put into @refused. */
 static bool
-ask_again (GpuCache *cache, const GpuRequest *request, GpuAllocation *fresh, bool *ok, GError **error)
+ask_again (GpuCache *cache, const GpuRequest *request, GpuAllocation *fresh, bool *ok, GError **refused, GError **error)
 {
   GError *refusal = NULL;
   gpu_device_trim (cache->device);
@@ -78,29 +78,39 @@ ask_again (GpuCache *cache, const GpuRequest *request, GpuAllocation *fresh, boo
     g_propagate_error (error, refusal);
     return true;
   }
-  g_error_free (refusal);
+  g_clear_error (refused);
+  *refused = refusal;
   return false;
 }
 
+/* @refused: the driver's last answer */
 static void
-set_final_error (GpuCache *cache, const GpuRequest *request, GError **error)
+set_final_error (GpuCache *cache, const GpuRequest *request, const GError *refused, GError **error)
 {
   GpuDevice *device = cache->device;
+  const GpuImageSpec *spec = request->spec;
+  bool pinned = request->kind == GPU_MEMORY_HOST;
   uint64_t free_bytes = 0, total_bytes = 0;
   gpu_device_memory_info (device, &free_bytes, &total_bytes, NULL);
-  g_set_error (error, GPU_ERROR, GPU_ERROR_OUT_OF_MEMORY,
-               "%s refused %zu bytes of %s memory although everything idle was given back: %" G_GUINT64_FORMAT
-               " bytes are counted, the cache limit is %" G_GUINT64_FORMAT ", the device has %" G_GUINT64_FORMAT
-               " of %" G_GUINT64_FORMAT " free; keep fewer or smaller frames alive",
-               device->name, request->spec->size, gpu_memory_kind_name (request->kind),
-               (uint64_t)atomic_load (&cache->bytes[request->account]) - request->spec->size,
-               (uint64_t)atomic_load (&cache->limit[request->account]), free_bytes, total_bytes);
+  g_set_error (
+      error, GPU_ERROR, GPU_ERROR_OUT_OF_MEMORY,
+      "%s; device %s refused %zu bytes of %s memory for a %s of %ux%u although everything idle was given back: "
+      "%" G_GUINT64_FORMAT " bytes are counted, the cache limit is %" G_GUINT64_FORMAT
+      ", the device has %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+      " free; use smaller frames or keep fewer of them alive%s",
+      refused->message, device->name, spec->size, pinned ? "pinned host" : gpu_memory_kind_name (request->kind),
+      gpu_format_info (spec->format)->name, spec->width, spec->height,
+      (uint64_t)atomic_load (&cache->bytes[request->account]) - spec->size,
+      (uint64_t)atomic_load (&cache->limit[request->account]), free_bytes, total_bytes,
+      /* Of that the system lets a process lock only so much. */
+      pinned ? ", or let the process lock more memory" : "");
 }
 
 bool
 gpu_cache_handle_refusal (GpuCache *cache, GpuScope *scope, const GpuRequest *request, GpuAllocation *fresh,
                           GpuAllocation **reused, GError **error)
 {
+  g_autoptr (GError) refused = NULL;
   bool ok = false;
   begin_refusal (cache);
   for (unsigned round = 0;; round++) {
@@ -112,7 +122,8 @@ gpu_cache_handle_refusal (GpuCache *cache, GpuScope *scope, const GpuRequest *re
       break;
     }
     gpu_cache_evict (cache, request->account, 0);
-    if ((round == 0 || atomic_load (&cache->n_frees) != frees) && ask_again (cache, request, fresh, &ok, error))
+    if ((round == 0 || atomic_load (&cache->n_frees) != frees) &&
+        ask_again (cache, request, fresh, &ok, &refused, error))
       break;
 
     GError *failure = NULL;
@@ -131,7 +142,7 @@ gpu_cache_handle_refusal (GpuCache *cache, GpuScope *scope, const GpuRequest *re
     gpu_cache_retire_all (cache);
     bool more = atomic_load (&cache->n_frees) != frees || gpu_cache_idle_bytes (cache, request->account) > 0;
     if (!more || round == MAX_ROUNDS) {
-      set_final_error (cache, request, error);
+      set_final_error (cache, request, refused, error);
       break;
     }
   }

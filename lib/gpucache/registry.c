@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Devices by name. What was opened stays open until the process ends, so that the next pipeline finds what the last one
- * left in its cache.
+ * left in its cache. A device that is lost makes place for a new one of its name, if the driver still opens one.
  */
 #include "device-priv.h"
 
@@ -164,22 +164,32 @@ open_new (const char *name, GError **error)
   return NULL;
 }
 
-/* Called with the lock held. */
+/* Called with the lock held. A lost device (nullable) that another one takes the place of is given to @replaced. */
 static GpuDevice *
-open_locked (const char *name, GError **error)
+open_locked (const char *name, GpuDevice **replaced, GError **error)
 {
-  GpuDevice *device = registry ? g_hash_table_lookup (registry, name) : NULL;
+  GpuDevice *known = registry ? g_hash_table_lookup (registry, name) : NULL;
+  if (known && !gpu_device_is_lost (known))
+    return gpu_device_ref (known);
 
-  if (device)
-    return gpu_device_ref (device);
-  device = open_new (name, error);
-  if (!device)
+  g_autoptr (GError) reason = NULL;
+  GpuDevice *device = open_new (name, &reason);
+  if (!device && known) {
+    g_set_error (error, GPU_ERROR, reason->code,
+                 "device %s was lost and does not open again: %s; restart the program to use it, or use another device",
+                 name, reason->message);
     return NULL;
+  }
+  if (!device) {
+    g_propagate_error (error, g_steal_pointer (&reason));
+    return NULL;
+  }
   apply_limits_from_environment (device);
   if (!registry)
     registry = g_hash_table_new (g_str_hash, g_str_equal);
   /* The registry keeps this reference. */
-  g_hash_table_insert (registry, (void *)gpu_device_name (device), device);
+  g_hash_table_replace (registry, (void *)gpu_device_name (device), device);
+  *replaced = known;
   return gpu_device_ref (device);
 }
 
@@ -200,13 +210,13 @@ canonical_name (const char *name)
 
 /* The first GPU, else the CPU. No GPU is nothing to make a noise about; one that is there and does not work is. */
 static GpuDevice *
-open_auto (void)
+open_auto (GpuDevice **replaced)
 {
   g_autoptr (GError) reason = NULL;
   GpuDevice *device = NULL;
 
   if (gpu_device_cuda_count (&reason) > 0) {
-    device = open_locked ("cuda:0", &reason);
+    device = open_locked ("cuda:0", replaced, &reason);
     if (!device)
       g_warning ("using the CPU, since the GPU does not work: %s", reason->message);
   } else {
@@ -227,10 +237,14 @@ gpu_device_open (const char *name, GError **error)
   pthread_once (&registry_once, init_registry);
   pthread_mutex_lock (&registry_lock);
   bool is_auto = strcmp (canonical, "auto") == 0;
-  GpuDevice *device = is_auto ? open_auto () : NULL;
+  GpuDevice *replaced = NULL;
+  GpuDevice *device = is_auto ? open_auto (&replaced) : NULL;
   if (!device)
-    device = open_locked (is_auto ? "cpu:0" : canonical, error);
+    device = open_locked (is_auto ? "cpu:0" : canonical, &replaced, error);
   pthread_mutex_unlock (&registry_lock);
+  /* Not under the lock: it may be the last reference, and who gets wrapped memory back may open devices. */
+  if (replaced)
+    gpu_device_unref (replaced);
   return device;
 }
 

@@ -2,7 +2,8 @@
  *
  * The fake driver. Its table has the type that the library fills, so the compiler checks each signature. FAKE_CUDA in
  * the environment makes it another driver: "empty" has no GPU, "broken" does not initialise, "12.0" has nothing newer
- * than that, "without-pools" lacks an entry, "no-pools" says that the GPU has no memory pools.
+ * than that, "without-pools" lacks an entry, "no-pools" says that the GPU has no memory pools, "all-kernels" has every
+ * kernel that it is asked for, and does nothing in it.
  *
  * It has two GPUs with two contexts each; it refuses calls that need a current context and have none, and streams and
  * events outside of the context that they were made in; it gives memory that is aligned to 256 bytes and never to more,
@@ -26,7 +27,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static GString *call_log;
 static GList *failures;
-static bool is_shut_down;
+static bool is_shut_down, is_out_of_memory;
 static int broken = -1; /* GPU */
 static unsigned live;
 
@@ -89,6 +90,8 @@ static CUresult G_GNUC_PRINTF (1, 2) called (const char *format, ...)
       g_free (failure);
     }
   }
+  if (is_out_of_memory && (g_str_has_prefix (line, "cuMemAlloc") || g_str_has_prefix (line, "cuMemHostAlloc")))
+    result = CUDA_ERROR_OUT_OF_MEMORY;
   if (is_shut_down)
     result = CUDA_ERROR_DEINITIALIZED;
   else if (context_depth () > 0 && context_current () == broken)
@@ -162,6 +165,7 @@ fake_GetErrorName (CUresult error, const char **name)
 {
   *name = error == CUDA_ERROR_OUT_OF_MEMORY     ? "CUDA_ERROR_OUT_OF_MEMORY"
           : error == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+          : error == CUDA_ERROR_LAUNCH_FAILED   ? "CUDA_ERROR_LAUNCH_FAILED"
                                                 : NULL;
   return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -559,7 +563,9 @@ fake_ModuleGetFunction (CUfunction *function, CUmodule module, const char *name)
   CUresult result = called ("cuModuleGetFunction %s", name);
 
   *function = (CUfunction)&kernel;
-  return result == CUDA_SUCCESS && strcmp (name, FAKE_CUDA_KERNEL) != 0 ? CUDA_ERROR_NOT_FOUND : result;
+  if (result == CUDA_SUCCESS && !mode_is ("all-kernels") && strcmp (name, FAKE_CUDA_KERNEL) != 0)
+    return CUDA_ERROR_NOT_FOUND;
+  return result;
 }
 
 static CUresult
@@ -631,6 +637,14 @@ fake_fail (const char *entry, unsigned skip, CUresult result)
 }
 
 static void
+fake_refuse_memory (bool refuse)
+{
+  pthread_mutex_lock (&lock);
+  is_out_of_memory = refuse;
+  pthread_mutex_unlock (&lock);
+}
+
+static void
 fake_break_gpu (int ordinal)
 {
   pthread_mutex_lock (&lock);
@@ -676,6 +690,7 @@ fake_depth (void)
 extern const FakeCuda fake_cuda;
 EXPORT const FakeCuda fake_cuda = {
     .fail = fake_fail,
+    .refuse_memory = fake_refuse_memory,
     .break_gpu = fake_break_gpu,
     .other_context = context_other,
     .shut_down = fake_shut_down,

@@ -492,6 +492,36 @@ test_gates (void)
   close_device (device);
 }
 
+/* Lost by a call that failed, on a context that lives on: what could not be freed while it was lost is, in the end. */
+static void
+test_lost_gives_back (void)
+{
+  static const GpuMemoryKind kinds[] = {GPU_MEMORY_STREAM_ORDERED, GPU_MEMORY_HOST};
+  GpuDevice *device = open_device (0);
+  GpuImage *live[G_N_ELEMENTS (kinds)];
+  g_autoptr (GError) error = NULL;
+  GpuStream *stream = gpu_stream_new (device, true, &error);
+  GpuImageSpec spec;
+
+  gpu_image_spec_init (&spec, GPU_FORMAT_GRAY8, 64, 64, 0, &error);
+  for (size_t i = 0; i < G_N_ELEMENTS (kinds); i++) {
+    GpuImage *idle = gpu_image_acquire (device, &spec, kinds[i], stream, GPU_ACQUIRE_DEFAULT, &error);
+    live[i] = gpu_image_acquire (device, &spec, kinds[i], stream, GPU_ACQUIRE_DEFAULT, &error);
+    g_assert_no_error (error);
+    gpu_image_unref (idle);
+  }
+  fake->fail ("cuMemsetD2D8Async", 0, CUDA_ERROR_LAUNCH_FAILED);
+  g_assert_false (gpu_image_fill (stream, live[0], 0, &error));
+  g_assert_error (error, GPU_ERROR, GPU_ERROR_DEVICE_LOST);
+  g_assert_true (g_str_has_prefix (error->message,
+                                   "cuMemsetD2D8Async failed on cuda:0 (Fake 0) with "
+                                   "CUDA_ERROR_LAUNCH_FAILED (719): so it says; device cuda:0 is lost"));
+  for (size_t i = 0; i < G_N_ELEMENTS (kinds); i++)
+    gpu_image_unref (live[i]);
+  gpu_stream_unref (stream);
+  close_device (device);
+}
+
 /* A process that ends has no driver any more when its last destructors run: errors, but no crash and no message. */
 static void
 test_after_shutdown (void)
@@ -666,6 +696,7 @@ main (int argc, char **argv)
   g_test_add_func ("/device-cuda/host-call", test_host_call);
   g_test_add_func ("/device-cuda/open/limits-of-none", test_limits_of_none);
   g_test_add_func ("/device-cuda/gates", test_gates);
+  g_test_add_func ("/device-cuda/lost-gives-back", test_lost_gives_back);
   g_test_add_func ("/device-cuda/after-shutdown", test_after_shutdown);
   g_test_add_func ("/device-cuda/after-fork", test_after_fork);
   for (size_t i = 0; i < G_N_ELEMENTS (drivers); i++) {

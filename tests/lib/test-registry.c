@@ -256,6 +256,26 @@ test_fork (void)
   gpu_device_unref (device);
 }
 
+/* A lost device's name opens a new one; who holds the lost one still has that. */
+static void
+test_lost (void)
+{
+  g_autoptr (GError) error = NULL;
+  GpuDevice *lost = open_device ("cpu:31");
+
+  gpu_device_fail (lost, GPU_CALL_STREAM_CREATE, 0, 1);
+  g_assert_null (gpu_stream_new (lost, false, &error));
+  g_assert_true (gpu_device_is_lost (lost));
+  GpuDevice *fresh = open_device ("cpu:31"), *same = open_device ("cpu:31");
+  g_assert_true (fresh != lost);
+  g_assert_true (fresh == same);
+  g_assert_true (gpu_device_check (fresh, NULL));
+  g_assert_cmpstr (gpu_device_name (lost), ==, "cpu:31");
+  gpu_device_unref (lost);
+  gpu_device_unref (same);
+  gpu_device_unref (fresh);
+}
+
 typedef struct {
   pthread_barrier_t *barrier;
   GpuDevice *device;
@@ -321,6 +341,7 @@ main (int argc, char **argv)
   g_test_add_func ("/registry/bad-limit", test_bad_limit);
   g_test_add_func ("/registry/executor", test_executor);
   g_test_add_func ("/registry/fork", test_fork);
+  g_test_add_func ("/registry/lost", test_lost);
   g_test_add_func ("/registry/threads", test_threads);
   g_test_add_func ("/registry/memory-kind-names", test_memory_kind_names);
   return g_test_run ();

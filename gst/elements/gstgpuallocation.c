@@ -66,16 +66,25 @@ serves (GstGpuBaseTransform *self, GstBufferPool *pool, gboolean insisted)
          (is_pool_of (pool, device) && gst_gpu_buffer_pool_get_kind (GST_GPU_BUFFER_POOL (pool)) == GPU_MEMORY_HOST);
 }
 
+/* What others are not told when they use @pool, this element says. */
+static void
+speak_for (GstGpuBaseTransform *self, GstBufferPool *pool)
+{
+  g_signal_connect_object (pool, "failed", G_CALLBACK (gst_gpu_base_transform_post_error), self, G_CONNECT_SWAPPED);
+}
+
 static GstBufferPool *
 new_pool (GstGpuBaseTransform *self, const GstGpuFrameInfo *info, gboolean insisted)
 {
   GpuDevice *device = gst_gpu_base_transform_device (self);
+  GstBufferPool *pool;
 
-  if (gst_gpu_base_transform_out_is_gpu (self))
-    return gst_gpu_buffer_pool_new (device);
-  if (!insisted)
-    return gst_gpu_buffer_pool_new_with_kind (device, GPU_MEMORY_HOST);
-  return gst_gpu_frame_info_is_tensor (info) ? gst_buffer_pool_new () : gst_video_buffer_pool_new ();
+  if (insisted && !gst_gpu_base_transform_out_is_gpu (self))
+    return gst_gpu_frame_info_is_tensor (info) ? gst_buffer_pool_new () : gst_video_buffer_pool_new ();
+  pool = gst_gpu_base_transform_out_is_gpu (self) ? gst_gpu_buffer_pool_new (device)
+                                                  : gst_gpu_buffer_pool_new_with_kind (device, GPU_MEMORY_HOST);
+  speak_for (self, pool);
+  return pool;
 }
 
 /* Takes over @pool; NULL if it does not like the config. */
@@ -177,6 +186,16 @@ gst_gpu_base_transform_decide_allocation (GstBaseTransform *trans, GstQuery *que
   return !is_gpu || keep_device_memory (self, query, caps, &info);
 }
 
+void
+gst_gpu_base_transform_offer_pool (GstGpuBaseTransform *self, GstQuery *query, GstBufferPool *pool, guint size)
+{
+  speak_for (self, pool);
+  if (gst_query_get_n_allocation_pools (query) > 0)
+    gst_query_set_nth_allocation_pool (query, 0, pool, size, 0, 0);
+  else
+    gst_query_add_allocation_pool (query, pool, size, 0, 0);
+}
+
 gboolean
 gst_gpu_base_transform_propose_allocation (GstBaseTransform *trans, GstQuery *decide_query, GstQuery *query)
 {
@@ -209,8 +228,10 @@ gst_gpu_base_transform_propose_allocation (GstBaseTransform *trans, GstQuery *de
     pool = configure (gst_gpu_buffer_pool_new (gst_gpu_base_transform_device (self)), caps, size, 0, 0, !is_tensor);
     if (!pool)
       return FALSE;
+    gst_gpu_base_transform_offer_pool (self, query, pool, size);
+  } else {
+    gst_query_add_allocation_pool (query, NULL, size, 0, 0);
   }
-  gst_query_add_allocation_pool (query, pool, size, 0, 0);
   if (is_tensor)
     return TRUE;
 
@@ -224,38 +245,26 @@ gst_gpu_base_transform_propose_allocation (GstBaseTransform *trans, GstQuery *de
 GstFlowReturn
 gst_gpu_base_transform_acquire (GstGpuBaseTransform *self, GpuStream *stream, GstBuffer **out)
 {
-  GpuDevice *device = gst_gpu_base_transform_device (self);
-  const GpuImageSpec *spec = &gst_gpu_base_transform_out_frame_info (self)->spec;
   g_autoptr (GstBufferPool) pool = gst_base_transform_get_buffer_pool (GST_BASE_TRANSFORM (self));
   GstFlowReturn result = GST_FLOW_ERROR;
   g_autoptr (GError) error = NULL;
-  guint64 free_bytes, total_bytes;
 
   if (pool && gst_buffer_pool_set_active (pool, TRUE))
-    result = GST_IS_GPU_BUFFER_POOL (pool) ? gst_gpu_buffer_pool_acquire_on (GST_GPU_BUFFER_POOL (pool), stream, out)
-                                           : gst_buffer_pool_acquire_buffer (pool, out, NULL);
+    result = GST_IS_GPU_BUFFER_POOL (pool)
+                 ? gst_gpu_buffer_pool_acquire_on (GST_GPU_BUFFER_POOL (pool), stream, out, &error)
+                 : gst_buffer_pool_acquire_buffer (pool, out, NULL);
   if (result != GST_FLOW_ERROR)
     return result;
 
-  /* The pool does not say why. A device that cannot be used does, here as everywhere. Of pinned memory the host has as
-   * much as the system lets a process lock, which the device does not know. */
-  if (!gpu_device_memory_info (device, &free_bytes, &total_bytes, &error))
-    gst_gpu_base_transform_post_error (self, error);
-  else if (GST_IS_GPU_BUFFER_POOL (pool) &&
-           gst_gpu_buffer_pool_get_kind (GST_GPU_BUFFER_POOL (pool)) == GPU_MEMORY_HOST)
-    GST_ELEMENT_ERROR (self, RESOURCE, NO_SPACE_LEFT,
-                       ("No pinned host memory for a %s of %ux%u (%" G_GSIZE_FORMAT " bytes) could be had for %s: use "
-                        "smaller frames, hold fewer of them, or let the process lock more memory.",
-                        gpu_format_info (spec->format)->name, spec->width, spec->height, spec->size,
-                        gpu_device_name (device)),
-                       (NULL));
-  else
-    GST_ELEMENT_ERROR (self, RESOURCE, NO_SPACE_LEFT,
-                       ("No memory for a %s of %ux%u (%" G_GSIZE_FORMAT " bytes) could be had on %s, where "
-                        "%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " bytes are free: use smaller frames or hold "
-                        "fewer of them.",
-                        gpu_format_info (spec->format)->name, spec->width, spec->height, spec->size,
-                        gpu_device_name (device), free_bytes, total_bytes),
-                       (NULL));
+  /* Only our own pools say why; one may have failed to start because the device is lost. */
+  if (!error && gpu_device_memory_info (gst_gpu_base_transform_device (self), NULL, NULL, &error)) {
+    const GpuImageSpec *spec = &gst_gpu_base_transform_out_frame_info (self)->spec;
+
+    g_set_error (&error, GPU_ERROR, GPU_ERROR_OUT_OF_MEMORY,
+                 "The pool has no frame for a %s of %ux%u (%" G_GSIZE_FORMAT
+                 " bytes): use smaller frames or hold fewer of them.",
+                 gpu_format_info (spec->format)->name, spec->width, spec->height, spec->size);
+  }
+  gst_gpu_base_transform_post_error (self, error);
   return GST_FLOW_ERROR;
 }

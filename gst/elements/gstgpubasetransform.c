@@ -86,6 +86,9 @@ gst_gpu_base_transform_stop (GstBaseTransform *trans)
   g_clear_pointer (&priv->throttle, gpu_throttle_free);
   g_clear_pointer (&priv->stream, gpu_stream_unref);
   g_clear_pointer (&priv->own, gpu_stream_unref);
+  /* Started again, the element looks for another. */
+  if (priv->device && gpu_device_is_lost (priv->device))
+    gst_gpu_base_transform_replace_device (GST_GPU_BASE_TRANSFORM (trans), NULL);
   return TRUE;
 }
 

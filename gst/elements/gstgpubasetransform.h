@@ -143,6 +143,10 @@ gboolean gst_gpu_batch_asks_for (const GstCaps *in, const GstCaps *out, const gc
 /** Takes @caps over; returns what @filter leaves of them, in its order. (nullable) @filter. */
 GstCaps *gst_gpu_caps_filter (GstCaps *caps, GstCaps *filter);
 
+/** Offers @pool upstream, in place of the query's. Why there is no frame of it to be had, or to be mapped, this element
+ * says, since upstream cannot. */
+void gst_gpu_base_transform_offer_pool (GstGpuBaseTransform *self, GstQuery *query, GstBufferPool *pool, guint size);
+
 /** Says on the bus that @error happened, with its sentence: the element stops, or goes on. */
 void gst_gpu_base_transform_post_error (GstGpuBaseTransform *self, const GError *error);
 void gst_gpu_base_transform_post_warning (GstGpuBaseTransform *self, const GError *error);

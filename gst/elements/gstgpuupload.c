@@ -153,7 +153,7 @@ gst_gpu_upload_propose_allocation (GstBaseTransform *trans, GstQuery *decide_que
   if (need_pool)
     pool = new_host_pool (self, caps, &info);
   if (pool)
-    gst_query_set_nth_allocation_pool (query, 0, pool, (guint)info.spec.size, 0, 0);
+    gst_gpu_base_transform_offer_pool (GST_GPU_BASE_TRANSFORM (self), query, pool, (guint)info.spec.size);
   allocator =
       gst_gpu_allocator_new_with_kind (gst_gpu_base_transform_device (GST_GPU_BASE_TRANSFORM (self)), GPU_MEMORY_HOST);
   gst_query_add_allocation_param (query, allocator, &params);

@@ -18,6 +18,14 @@ struct _GstGpuAllocator {
 
 G_DEFINE_TYPE (GstGpuAllocator, gst_gpu_allocator, GST_TYPE_ALLOCATOR)
 
+static guint failed_signal;
+
+void
+gst_gpu_allocator_failed (GstGpuAllocator *self, const GError *error)
+{
+  g_signal_emit (self, failed_signal, 0, error);
+}
+
 static GstMemory *
 gst_gpu_allocator_alloc (GstAllocator *allocator, gsize size, GstAllocationParams *params)
 {
@@ -75,6 +83,9 @@ gst_gpu_allocator_class_init (GstGpuAllocatorClass *klass)
   GstAllocatorClass *allocator_class = GST_ALLOCATOR_CLASS (klass);
 
   GST_DEBUG_CATEGORY_INIT (gpu_allocator_debug, "gpuallocator", 0, "GPU cache allocator");
+
+  failed_signal = g_signal_new ("failed", G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
+                                G_TYPE_NONE, 1, G_TYPE_ERROR);
 
   G_OBJECT_CLASS (klass)->finalize = gst_gpu_allocator_finalize;
   allocator_class->alloc = gst_gpu_allocator_alloc;

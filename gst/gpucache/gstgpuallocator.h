@@ -14,6 +14,9 @@ G_BEGIN_DECLS
  * Makes #GstGpuMemory. gst_allocator_alloc() on it gives rows of bytes (GRAY8, one row high); frames come from
  * gst_gpu_allocator_alloc_video() or a #GstGpuBufferPool.
  *
+ * The signal `failed`, with a #GError, says why memory of it could not be mapped on the host when its device has
+ * failed, which who maps it is not told. It is emitted in the thread that maps.
+ *
  * Since: 0.1
  */
 #define GST_TYPE_GPU_ALLOCATOR (gst_gpu_allocator_get_type ())

@@ -43,6 +43,8 @@ struct _GstGpuBufferPool {
 
 G_DEFINE_TYPE (GstGpuBufferPool, gst_gpu_buffer_pool, GST_TYPE_BUFFER_POOL)
 
+static guint failed_signal;
+
 static const gchar **
 gst_gpu_buffer_pool_get_options (GstBufferPool *pool)
 {
@@ -311,13 +313,20 @@ gst_gpu_buffer_pool_alloc_buffer (GstBufferPool *pool, GstBuffer **buffer, GstBu
   return GST_FLOW_OK;
 }
 
-static GpuStream *
-get_stream (GstGpuBufferPool *self, GstBufferPoolAcquireParams *params, GError **error)
+/* NULL if they are somebody else's. */
+static const GstGpuBufferPoolAcquireParams *
+own_params (const GstBufferPoolAcquireParams *params)
 {
-  GpuStream *stream = NULL;
+  return params && ((guint)params->flags & GST_GPU_BUFFER_POOL_ACQUIRE_STREAM)
+             ? (const GstGpuBufferPoolAcquireParams *)params
+             : NULL;
+}
 
-  if (params && ((guint)params->flags & GST_GPU_BUFFER_POOL_ACQUIRE_STREAM))
-    stream = ((GstGpuBufferPoolAcquireParams *)params)->stream;
+static GpuStream *
+get_stream (GstGpuBufferPool *self, const GstGpuBufferPoolAcquireParams *params, GError **error)
+{
+  GpuStream *stream = params ? params->stream : NULL;
+
   if (stream)
     return stream;
   stream = g_atomic_pointer_get (&self->stream);
@@ -334,7 +343,7 @@ get_stream (GstGpuBufferPool *self, GstBufferPoolAcquireParams *params, GError *
 
 /* Gives @buffer, which has at most a memory without an image, its memory. */
 static gboolean
-attach_memory (GstGpuBufferPool *self, GstBuffer *buffer, GstBufferPoolAcquireParams *params, GError **error)
+attach_memory (GstGpuBufferPool *self, GstBuffer *buffer, const GstGpuBufferPoolAcquireParams *params, GError **error)
 {
   const Layout *layout = &self->layout;
   GpuStream *stream = get_stream (self, params, error);
@@ -365,14 +374,19 @@ gst_gpu_buffer_pool_acquire_buffer (GstBufferPool *pool, GstBuffer **buffer, Gst
 {
   GstGpuBufferPool *self = GST_GPU_BUFFER_POOL (pool);
   GstBufferPoolClass *parent_class = GST_BUFFER_POOL_CLASS (gst_gpu_buffer_pool_parent_class);
+  const GstGpuBufferPoolAcquireParams *own = own_params (params);
   g_autoptr (GError) error = NULL;
   GstFlowReturn flow = parent_class->acquire_buffer (pool, buffer, params);
 
   if (flow != GST_FLOW_OK)
     return flow;
-  if (!attach_memory (self, *buffer, params, &error)) {
+  if (!attach_memory (self, *buffer, own, &error)) {
     GST_ERROR_OBJECT (self, "no memory for a frame of %" G_GSIZE_FORMAT " bytes: %s", self->layout.size,
                       error->message);
+    if (own)
+      g_propagate_error (own->error, g_steal_pointer (&error));
+    else
+      g_signal_emit (self, failed_signal, 0, error);
     parent_class->release_buffer (pool, *buffer);
     *buffer = NULL;
     return GST_FLOW_ERROR;
@@ -417,6 +431,9 @@ gst_gpu_buffer_pool_class_init (GstGpuBufferPoolClass *klass)
 
   GST_DEBUG_CATEGORY_INIT (gpu_buffer_pool_debug, "gpubufferpool", 0, "GPU cache buffer pool");
 
+  failed_signal = g_signal_new ("failed", G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
+                                G_TYPE_NONE, 1, G_TYPE_ERROR);
+
   G_OBJECT_CLASS (klass)->finalize = gst_gpu_buffer_pool_finalize;
   pool_class->get_options = gst_gpu_buffer_pool_get_options;
   pool_class->set_config = gst_gpu_buffer_pool_set_config;
@@ -431,6 +448,12 @@ static void
 gst_gpu_buffer_pool_init (GstGpuBufferPool *self)
 {
   g_mutex_init (&self->lock);
+}
+
+static void
+allocator_failed (GstGpuBufferPool *self, const GError *error)
+{
+  g_signal_emit (self, failed_signal, 0, error);
 }
 
 GstBufferPool *
@@ -450,6 +473,7 @@ gst_gpu_buffer_pool_new_with_kind (GpuDevice *device, GpuMemoryKind kind)
   self = g_object_new (GST_TYPE_GPU_BUFFER_POOL, NULL);
   gst_object_ref_sink (self);
   self->allocator = GST_GPU_ALLOCATOR (gst_gpu_allocator_new_with_kind (device, kind));
+  g_signal_connect_object (self->allocator, "failed", G_CALLBACK (allocator_failed), self, G_CONNECT_SWAPPED);
   self->device = device;
   self->kind = kind;
   return GST_BUFFER_POOL (self);
@@ -491,11 +515,12 @@ gst_gpu_buffer_pool_config_get_memory_kind (const GstStructure *config)
 }
 
 GstFlowReturn
-gst_gpu_buffer_pool_acquire_on (GstGpuBufferPool *pool, GpuStream *stream, GstBuffer **buffer)
+gst_gpu_buffer_pool_acquire_on (GstGpuBufferPool *pool, GpuStream *stream, GstBuffer **buffer, GError **error)
 {
   GstGpuBufferPoolAcquireParams params = {
       .parent.flags = (GstBufferPoolAcquireFlags)GST_GPU_BUFFER_POOL_ACQUIRE_STREAM,
       .stream = stream,
+      .error = error,
   };
 
   g_return_val_if_fail (GST_IS_GPU_BUFFER_POOL (pool), GST_FLOW_ERROR);

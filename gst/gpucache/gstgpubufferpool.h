@@ -24,6 +24,10 @@ G_BEGIN_DECLS
  * under caps of system memory. Tensors (other/tensors, see #GstGpuFrameInfo) have neither padding nor a #GstVideoMeta.
  * Other caps give rows of bytes of the size in the config.
  *
+ * Who acquires a buffer, or maps it on the host, is not told why it cannot be had when there is no memory or the device
+ * has failed. The signal `failed`, with a #GError, tells whoever offered or chose the pool. It is emitted in the thread
+ * that asked, and not for gst_gpu_buffer_pool_acquire_on().
+ *
  * The maximum counts buffers that are in use. The minimum is a number of frames that starting the pool makes sure the
  * cache has at hand; none of them is reserved for the pool.
  *
@@ -46,12 +50,14 @@ G_DECLARE_FINAL_TYPE (GstGpuBufferPool, gst_gpu_buffer_pool, GST, GPU_BUFFER_POO
  * GstGpuBufferPoolAcquireParams:
  * @parent: its flags must have %GST_GPU_BUFFER_POOL_ACQUIRE_STREAM
  * @stream: (nullable): the stream that writes the frame first; %NULL for one of the pool's own
+ * @error: (nullable): set if the cache has no memory
  *
  * Since: 0.1
  */
 typedef struct {
   GstBufferPoolAcquireParams parent;
   GpuStream *stream;
+  GError **error;
 } GstGpuBufferPoolAcquireParams;
 
 /**
@@ -124,13 +130,15 @@ GPU_API GpuMemoryKind gst_gpu_buffer_pool_config_get_memory_kind (const GstStruc
  * @pool: an active pool
  * @stream: (nullable): the stream that writes the frame first
  * @buffer: (out) (transfer full): the buffer
+ * @error: why the cache has no memory
  *
  * Acquires for work on @stream, so that a frame last used there can be had while the device is still busy with it.
  *
- * Returns: as gst_buffer_pool_acquire_buffer(); #GST_FLOW_ERROR if the cache has no memory, with the reason in the log
+ * Returns: as gst_buffer_pool_acquire_buffer(); #GST_FLOW_ERROR with @error set if the cache has no memory
  *
  * Since: 0.1
  */
-GPU_API GstFlowReturn gst_gpu_buffer_pool_acquire_on (GstGpuBufferPool *pool, GpuStream *stream, GstBuffer **buffer);
+GPU_API GstFlowReturn gst_gpu_buffer_pool_acquire_on (GstGpuBufferPool *pool, GpuStream *stream, GstBuffer **buffer,
+                                                      GError **error);
 
 G_END_DECLS

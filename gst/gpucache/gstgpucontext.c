@@ -78,10 +78,12 @@ is_same_name (const char *name, const char *other)
 }
 
 /* Whether an element that wants @name takes @device. A context's device need not be one that gpu_device_open() knows,
- * so names are compared. */
+ * so names are compared. A lost one is of no use to anybody, and the name may open anew. */
 static gboolean
 is_wanted (const char *name, GpuDevice *device)
 {
+  if (gpu_device_is_lost (device))
+    return FALSE;
   if (!name)
     name = g_getenv ("GPUCACHE_DEVICE");
   if (!name || !*name || g_str_equal (name, "auto"))

@@ -37,6 +37,9 @@ void gst_gpu_memory_set_touched (GstMemory *memory);
 /** Returns: (transfer full): an allocator of @device, the same one for all who hold it at a time. */
 GstGpuAllocator *gst_gpu_allocator_ref_shared (GpuDevice *device);
 
+/** Emits `failed`. */
+void gst_gpu_allocator_failed (GstGpuAllocator *allocator, const GError *error);
+
 /** Returns: (transfer none): the stream that stands in where none is given, or NULL with @error set. */
 GpuStream *gst_gpu_allocator_get_stream (GstGpuAllocator *allocator, GError **error);
 

@@ -110,10 +110,13 @@ map_host (GstGpuMemory *self, GpuAccessFlags access)
     g_atomic_int_set (&self->touched, TRUE);
   } else if (data) {
     self->host_readers++;
-  } else if (error) {
-    GST_ERROR ("memory %p cannot be mapped on the host: %s", (void *)self, error->message);
   }
   g_mutex_unlock (&self->lock);
+
+  if (error) {
+    GST_ERROR ("memory %p cannot be mapped on the host: %s", (void *)self, error->message);
+    gst_gpu_allocator_failed (GST_GPU_ALLOCATOR (self->parent.allocator), error);
+  }
   return data;
 }
 

@@ -40,9 +40,9 @@ run (void *data, unsigned n)
   double start = bench_now ();
   for (unsigned i = 0; i < n; i++) {
     GstBuffer *buffer = NULL;
-    GstFlowReturn flow =
-        source->stream ? gst_gpu_buffer_pool_acquire_on (GST_GPU_BUFFER_POOL (source->pool), source->stream, &buffer)
-                       : gst_buffer_pool_acquire_buffer (source->pool, &buffer, NULL);
+    GstFlowReturn flow = source->stream ? gst_gpu_buffer_pool_acquire_on (GST_GPU_BUFFER_POOL (source->pool),
+                                                                          source->stream, &buffer, NULL)
+                                        : gst_buffer_pool_acquire_buffer (source->pool, &buffer, NULL);
     if (flow != GST_FLOW_OK)
       bench_fail ("%s has no buffer: %s", G_OBJECT_TYPE_NAME (source->pool), gst_flow_get_name (flow));
     gst_buffer_unref (buffer);

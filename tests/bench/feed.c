@@ -59,8 +59,9 @@ feed_open (Feed *feed, const char *description, GpuStream *stream, unsigned widt
   if (!pool)
     pool = make_pool (gst_video_buffer_pool_new (), caps);
   for (unsigned i = 0; i < FEED_RING; i++) {
-    GstFlowReturn flow = stream ? gst_gpu_buffer_pool_acquire_on (GST_GPU_BUFFER_POOL (pool), stream, &feed->input[i])
-                                : gst_buffer_pool_acquire_buffer (pool, &feed->input[i], NULL);
+    GstFlowReturn flow =
+        stream ? gst_gpu_buffer_pool_acquire_on (GST_GPU_BUFFER_POOL (pool), stream, &feed->input[i], NULL)
+               : gst_buffer_pool_acquire_buffer (pool, &feed->input[i], NULL);
     if (flow != GST_FLOW_OK)
       bench_fail ("there is no memory for a frame");
     fill_with_noise (feed->input[i]);

@@ -72,7 +72,7 @@ acquire_on (GstBufferPool *pool, GpuStream *on)
 {
   GstBuffer *buffer = NULL;
 
-  fail_unless_equals_int (gst_gpu_buffer_pool_acquire_on (GST_GPU_BUFFER_POOL (pool), on, &buffer), GST_FLOW_OK);
+  fail_unless_equals_int (gst_gpu_buffer_pool_acquire_on (GST_GPU_BUFFER_POOL (pool), on, &buffer, NULL), GST_FLOW_OK);
   return buffer;
 }
 
@@ -390,9 +390,12 @@ GST_START_TEST (test_out_of_memory)
   GstBuffer *buffer = NULL, *other;
 
   for (guint i = 0; i < 5; i++) {
+    g_autoptr (GError) error = NULL;
+
     gpu_device_fail (device, GPU_CALL_ALLOC, 0, 1000);
-    fail_unless_equals_int (gst_gpu_buffer_pool_acquire_on (GST_GPU_BUFFER_POOL (pool), stream, &buffer),
+    fail_unless_equals_int (gst_gpu_buffer_pool_acquire_on (GST_GPU_BUFFER_POOL (pool), stream, &buffer, &error),
                             GST_FLOW_ERROR);
+    fail_unless (g_error_matches (error, GPU_ERROR, GPU_ERROR_OUT_OF_MEMORY));
     fail_unless (buffer == NULL);
   }
   gpu_device_fail (device, GPU_CALL_ALLOC, 0, 0);

@@ -20,7 +20,13 @@ register_elements (void)
 #ifdef TEST_BUS
   GST_ELEMENT_REGISTER (gpuupload, NULL);
   GST_ELEMENT_REGISTER (gpudownload, NULL);
+  GST_ELEMENT_REGISTER (gpuconvert, NULL);
   GST_ELEMENT_REGISTER (gpuflip, NULL);
+  GST_ELEMENT_REGISTER (gpuresize, NULL);
+  GST_ELEMENT_REGISTER (gpunormalize, NULL);
+  GST_ELEMENT_REGISTER (gpureformat, NULL);
+  GST_ELEMENT_REGISTER (gpubatch, NULL);
+  GST_ELEMENT_REGISTER (gpuunbatch, NULL);
 #endif
 }
 

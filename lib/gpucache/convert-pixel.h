@@ -18,6 +18,9 @@
 #define GPU_CONVERT_LINE_ROWS 2
 #define GPU_CONVERT_QUADS 2
 
+/** Rows that a thread takes between 4:2:0, or GRAY8, and RGB formats: an even number. */
+#define GPU_CONVERT_ROWS 4
+
 /**
  * GpuConvertSide:
  * @pixels: of RGB formats and GRAY8; of 4:2:0 formats the luma plane

@@ -208,12 +208,12 @@ static const GpuKernel row_pairs_kernel = {
     .table_name = "gpu_convert_row_pairs_table",
 };
 
-static const GpuKernel pairs_to_rgb_kernel = {
-    .name = "gpu_convert_pairs_to_rgb",
+static const GpuKernel to_rgb_kernel = {
+    .name = "gpu_convert_to_rgb",
     .args_size = sizeof (GpuConvertArgs),
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
     .run = gpu_convert_run_rows,
-    .table_name = "gpu_convert_pairs_to_rgb_table",
+    .table_name = "gpu_convert_to_rgb_table",
 };
 
 static const GpuKernel quads_kernel = {
@@ -224,12 +224,20 @@ static const GpuKernel quads_kernel = {
     .table_name = "gpu_convert_quads_table",
 };
 
-static const GpuKernel quad_pairs_kernel = {
-    .name = "gpu_convert_quad_pairs",
+static const GpuKernel to_yuv_kernel = {
+    .name = "gpu_convert_to_yuv",
     .args_size = sizeof (GpuConvertArgs),
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
     .run = gpu_convert_run_row_pairs,
-    .table_name = "gpu_convert_quad_pairs_table",
+    .table_name = "gpu_convert_to_yuv_table",
+};
+
+static const GpuKernel to_gray_kernel = {
+    .name = "gpu_convert_to_gray",
+    .args_size = sizeof (GpuConvertArgs),
+    .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+    .run = gpu_convert_run_rows,
+    .table_name = "gpu_convert_to_gray_table",
 };
 
 static const GpuKernel planes_kernel = {
@@ -256,14 +264,42 @@ static const GpuKernel elements_kernel = {
     .table_name = "gpu_convert_elements_table",
 };
 
-/* Whether the fast kernels can: four pixels at once everywhere. */
+static bool
+is_narrow (const GpuPixels *pixels)
+{
+  for (unsigned c = 0; c < pixels->channels; c++)
+    if (pixels->stride[c] > UINT32_MAX)
+      return false;
+  return true;
+}
+
+/* Whether the fast kernels can: four pixels at once everywhere, strides that 32 bits are enough for, and no more rows
+ * than a grid has. */
 static bool
 is_in_quads (const GpuConvertArgs *args)
 {
   const GpuConvertSide *src = &args->src, *dst = &args->dst;
 
-  return args->width % 4 == 0 && src->pixels.vector && dst->pixels.vector && dst->pixels.size == 1 &&
-         (src->chroma.channels == 0 || src->chroma.vector) && (dst->chroma.channels == 0 || dst->chroma.vector);
+  return args->width % 4 == 0 && args->height <= GPU_OP_MAX_QUADS_ROWS && src->pixels.vector && dst->pixels.vector &&
+         dst->pixels.size == 1 && (src->chroma.channels == 0 || src->chroma.vector) &&
+         (dst->chroma.channels == 0 || dst->chroma.vector) && is_narrow (&src->pixels) && is_narrow (&src->chroma) &&
+         is_narrow (&dst->pixels) && is_narrow (&dst->chroma);
+}
+
+/* The fast kernel for it, or NULL. */
+static const GpuKernel *
+find_fast_kernel (const GpuConvertArgs *args)
+{
+  const bool from_420 = args->src.chroma.channels, to_420 = args->dst.chroma.channels;
+  const bool to_gray = !to_420 && args->dst.pixels.channels == 1;
+
+  if (!is_in_quads (args))
+    return NULL;
+  if (from_420)
+    return to_420 || to_gray ? NULL : &to_rgb_kernel;
+  if (to_420)
+    return args->dst.site_y ? NULL : &to_yuv_kernel;
+  return to_gray ? &to_gray_kernel : &quads_kernel;
 }
 
 /* Through the matrix. */
@@ -283,18 +319,11 @@ convert_pixels (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuConvert 
                          .rows = is_subsampled (to) ? spec->height / 2 + spec->height % 2 : spec->height};
 
   set_matrix (&args, &src_space, &dst_space, is_subsampled (from) ? GPU_CONVERT_SUB_BITS : 0, (1 << from->bits) - 1);
-  const GpuKernel *kernel = is_subsampled (to) ? &row_pairs_kernel : &rows_kernel;
-  GpuExtent extent = gpu_op_quad_extent (spec->width, args.rows);
-  if (is_in_quads (&args) && !to->is_yuv && is_subsampled (from)) {
-    kernel = &pairs_to_rgb_kernel;
-    extent = gpu_op_quad_extent (spec->width, (spec->height - 1) / 2 + 1);
-  } else if (is_in_quads (&args) && !is_subsampled (to) && !is_subsampled (from)) {
-    kernel = &quads_kernel;
-    extent = gpu_op_quads_extent (spec->width, spec->height);
-  } else if (is_in_quads (&args) && !is_subsampled (from) && !args.dst.site_y) {
-    kernel = &quad_pairs_kernel;
-  }
-  return gpu_op_launch (op, src, dst, kernel, &args, extent, error);
+  const GpuKernel *kernel = find_fast_kernel (&args);
+  if (kernel)
+    return gpu_op_launch (op, src, dst, kernel, &args, gpu_op_quads_extent (spec->width, spec->height), error);
+  kernel = is_subsampled (to) ? &row_pairs_kernel : &rows_kernel;
+  return gpu_op_launch (op, src, dst, kernel, &args, gpu_op_quad_extent (spec->width, args.rows), error);
 }
 
 /* Whether a plane's samples of 8 bits are lines of 16 bytes, or, of one component of chroma, of 8, at multiples of

@@ -56,6 +56,8 @@ bool gpu_op_check_elements (const char *name, GpuImage *image, GError **error);
 GpuExtent gpu_op_quad_extent (uint32_t width, uint64_t rows);
 /** The same for kernels whose threads take several rows at a time. */
 #define GPU_OP_QUAD_ROWS 4
+/** Rows that such a kernel's grid can hold. */
+#define GPU_OP_MAX_QUADS_ROWS (65535u * GPU_OP_QUAD_BLOCK_Y * GPU_OP_QUAD_ROWS)
 GpuExtent gpu_op_quads_extent (uint32_t width, uint64_t rows);
 
 /** The channel's name in messages: "R". */

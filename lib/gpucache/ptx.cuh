@@ -47,3 +47,44 @@ gpu_dp2a_upper (uint32_t pair, uint32_t bytes, int32_t sum)
   return gpu_dp2a_lower (pair, bytes >> 16, sum);
 #endif
 }
+
+/** @p as it is. The compiler cannot see that, and so adds what comes to it to this very address: of a base and a
+ * product of row and stride it would otherwise make two additions of 64 bits for each row. */
+static __device__ __forceinline__ uint8_t *
+gpu_base (uint8_t *p)
+{
+#ifdef __CUDACC__
+  asm("" : "+l"(p));
+  __builtin_assume (__isGlobal (p));
+#endif
+  return p;
+}
+
+/** @value as it is. The compiler cannot see that, and so works it out once, and not again wherever it is used. */
+static __device__ __forceinline__ uint32_t
+gpu_once (uint32_t value)
+{
+#ifdef __CUDACC__
+  asm volatile("" : "+r"(value));
+#endif
+  return value;
+}
+
+/** The same, in a register of each thread. An instruction takes only one operand from the registers of the warp, where
+ * the compiler would keep what all threads have in common. Blocks are 32 threads wide, which it cannot see. */
+static __device__ __forceinline__ int32_t
+gpu_own (int32_t value)
+{
+  return (int32_t)gpu_once ((uint32_t)value + (threadIdx.x >> 5));
+}
+
+/** @value as it is, and what is added to it is added to it, not to one of its parts: a product and an addition are one
+ * instruction, and the compiler would rather share a part, by additions of their own. */
+static __device__ __forceinline__ int32_t
+gpu_sum (int32_t value)
+{
+#ifdef __CUDACC__
+  asm("" : "+r"(value));
+#endif
+  return value;
+}

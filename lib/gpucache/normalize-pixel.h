@@ -11,7 +11,7 @@
 #define GPU_NORMALIZE_BLOCK_Y 8
 
 /** Rows that a thread takes at a time, to a picture. */
-#define GPU_NORMALIZE_ROWS 4
+#define GPU_NORMALIZE_ROWS 2
 
 /** (in - base) * factor + shift. A padding byte has the factor 0 and the shift 255. */
 typedef struct {

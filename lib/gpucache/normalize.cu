@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Normalisation on the GPU. To a picture: a thread makes four 16-byte lines of the destination, or one where addresses
+ * Normalisation on the GPU. To a picture: a thread makes two 16-byte lines of the destination, or one where addresses
  * and strides are just any. Source and destination may be the same: then each thread reads what it writes, and nothing
  * else. To a tensor: a block works out what each value becomes, in shared memory, and its threads then look up four
  * pixels at a time.
@@ -37,20 +37,20 @@ template <unsigned bytes>
 static __device__ __forceinline__ GpuChunk
 normalize_chunk (const Channels<bytes> &channels, const GpuChunk &in)
 {
+  const uint32_t above = (uint32_t)gpu_own (0x4b000000);
   GpuChunk out;
 
 #pragma unroll
   for (unsigned i = 0; i < 4; i++) {
-    uint32_t sample[4];
+    int32_t sample[4];
 
 #pragma unroll
     for (unsigned k = 0; k < 4; k++) {
-      const float value = gpu_float_from_bits (__byte_perm (in.word[i], 0x4b000000, 0x7440 | k)) - 8388608.0f;
+      const float value = gpu_float_from_bits (__byte_perm (in.word[i], above, 0x7440 | k)) - 8388608.0f;
 
-      sample[k] = gpu_round_to_byte_bits (gpu_normalize_value (channels.channel[(4 * i + k) % bytes], value));
+      sample[k] = gpu_round_to_integer (gpu_normalize_value (channels.channel[(4 * i + k) % bytes], value));
     }
-    out.word[i] =
-        __byte_perm (__byte_perm (sample[0], sample[1], 0x0040), __byte_perm (sample[2], sample[3], 0x0040), 0x5410);
+    out.word[i] = gpu_pack_saturated (sample[0], sample[1], gpu_pack_saturated (sample[2], sample[3], 0));
   }
   return out;
 }
@@ -61,31 +61,30 @@ static __device__ __forceinline__ void
 normalize_lines (const GpuNormalizePlane &plane, uint32_t y, uint32_t thread)
 {
   const uint32_t row_bytes = (uint32_t)plane.row_bytes, offset = 16 * thread;
+  const Channels<bytes> channels = channels_from<bytes> (plane, bytes == 3 ? thread % 3 : 0);
   const uint8_t *src = plane.src + y * plane.src_stride + offset;
   uint8_t *dst = plane.dst + y * plane.dst_stride + offset;
-  GpuChunk chunk[GPU_NORMALIZE_ROWS] = {};
+  const uint64_t src_down = GPU_NORMALIZE_BLOCK_Y * plane.src_stride;
+  const uint64_t dst_down = GPU_NORMALIZE_BLOCK_Y * plane.dst_stride;
 
-  if (offset >= row_bytes)
-    return;
+  if (offset + 16 <= row_bytes) {
+    GpuChunk chunk[GPU_NORMALIZE_ROWS];
+
 #pragma unroll
-  for (unsigned r = 0; r < GPU_NORMALIZE_ROWS; r++)
-    if (y + r * GPU_NORMALIZE_BLOCK_Y < plane.height) {
-      const uint8_t *p = src + r * GPU_NORMALIZE_BLOCK_Y * plane.src_stride;
-
-      if (offset + 16 <= row_bytes) {
-        const uint4 v = *(const uint4 *)p;
-        chunk[r] = GpuChunk{{v.x, v.y, v.z, v.w}};
-      } else {
-        chunk[r] = gpu_load_bytes (p, row_bytes - offset);
-      }
-    }
-
-  const Channels<bytes> channels = channels_from<bytes> (plane, bytes == 3 ? thread % 3 : 0);
+    for (unsigned r = 0; r < GPU_NORMALIZE_ROWS; r++)
+      if (y + r * GPU_NORMALIZE_BLOCK_Y < plane.height)
+        gpu_load_words<4> (src + r * src_down, chunk[r].word);
 #pragma unroll
-  for (unsigned r = 0; r < GPU_NORMALIZE_ROWS; r++)
-    if (y + r * GPU_NORMALIZE_BLOCK_Y < plane.height)
-      gpu_store_part (dst + r * GPU_NORMALIZE_BLOCK_Y * plane.dst_stride, normalize_chunk<bytes> (channels, chunk[r]),
-                      (int)(row_bytes - offset));
+    for (unsigned r = 0; r < GPU_NORMALIZE_ROWS; r++)
+      if (y + r * GPU_NORMALIZE_BLOCK_Y < plane.height)
+        gpu_store_chunk (dst + r * dst_down, normalize_chunk<bytes> (channels, chunk[r]));
+  } else if (offset < row_bytes) {
+#pragma unroll 1
+    for (unsigned r = 0; r < GPU_NORMALIZE_ROWS && y + r * GPU_NORMALIZE_BLOCK_Y < plane.height; r++)
+      gpu_store_bytes (dst + r * dst_down,
+                       normalize_chunk<bytes> (channels, gpu_load_bytes (src + r * src_down, row_bytes - offset)),
+                       row_bytes - offset);
+  }
 }
 
 static __device__ __forceinline__ void
@@ -114,14 +113,14 @@ run_normalize_rows (const GpuNormalizeArgs &args)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y, 4)
+__launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y, 5)
     gpu_normalize_rows (const __grid_constant__ GpuNormalizeArgs args)
 {
   run_normalize_rows (args);
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y, 4)
+__launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y, 5)
     gpu_normalize_rows_table (const GpuNormalizeArgs *table)
 {
   run_normalize_rows (gpu_table_args (table));

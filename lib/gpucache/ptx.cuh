@@ -88,3 +88,11 @@ gpu_sum (int32_t value)
 #endif
   return value;
 }
+
+/** @value, which is no NaN, rounded to an integer, ties to even; what is less than 0 or more than 2^23 stays that.
+ * Below 2^-126 a float's last bit is worth 2^-149, so that the product rounds, and its bits are the integer. */
+static __device__ __forceinline__ int32_t
+gpu_round_to_integer (float value)
+{
+  return (int32_t)gpu_float_bits (value * gpu_float_from_bits (1));
+}

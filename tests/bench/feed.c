@@ -16,8 +16,8 @@ rgba_caps (const char *feature, unsigned width, unsigned height)
   return g_strdup_printf ("video/x-raw%s,format=RGBA,width=%u,height=%u,framerate=30/1", feature, width, height);
 }
 
-static GstBufferPool *
-make_pool (GstBufferPool *pool, const char *caps_text)
+GstBufferPool *
+feed_activate (GstBufferPool *pool, const char *caps_text)
 {
   g_autoptr (GstCaps) caps = gst_caps_from_string (caps_text);
   GstVideoInfo info;
@@ -54,10 +54,10 @@ feed_open (Feed *feed, const char *description, GpuStream *stream, unsigned widt
   *feed = (Feed){.chain = chain_new (description, caps, &(ChainConsumer){.out = out}), .stream = stream};
   if (!feed->chain)
     return false;
-  GstBufferPool *pool = stream ? make_pool (gst_gpu_buffer_pool_new (gpu_stream_device (stream)), caps)
+  GstBufferPool *pool = stream ? feed_activate (gst_gpu_buffer_pool_new (gpu_stream_device (stream)), caps)
                                : chain_proposed_pool (feed->chain, caps);
   if (!pool)
-    pool = make_pool (gst_video_buffer_pool_new (), caps);
+    pool = feed_activate (gst_video_buffer_pool_new (), caps);
   for (unsigned i = 0; i < FEED_RING; i++) {
     GstFlowReturn flow =
         stream ? gst_gpu_buffer_pool_acquire_on (GST_GPU_BUFFER_POOL (pool), stream, &feed->input[i], NULL)

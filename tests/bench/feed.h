@@ -24,6 +24,9 @@ typedef struct {
   GpuStream *stream;
 } Feed;
 
+/** Configures @pool (transfer full) for frames of @caps and activates it. Returns: (transfer full): it. */
+GstBufferPool *feed_activate (GstBufferPool *pool, const char *caps);
+
 /** @description, @out: of the chain, whose frames are @width x @height RGBA. @stream (nullable) (transfer full).
  * Returns: whether the elements are there. */
 bool

@@ -186,7 +186,7 @@ gpu_scope_unlock (GpuScope *scope)
 
 /** All entries of one exact match. */
 struct GpuShelf {
-  GpuImageSpec spec;
+  _Alignas(GPU_CACHE_LINES) GpuImageSpec spec;
   GpuMemoryKind kind;
   unsigned hash;
   uint64_t n_bound;
@@ -197,8 +197,8 @@ struct GpuShelf {
 
 /** The pending entries of one stream. */
 struct GpuLane {
-  GpuStream *stream; /* held; NULL for entries with accesses on several */
-  uint64_t id;       /* the stream's, or 0 */
+  _Alignas(GPU_CACHE_LINES) GpuStream *stream; /* held; NULL for entries with accesses on several */
+  uint64_t id;                                 /* the stream's, or 0 */
   uint64_t n_slots;
   uint64_t n_pending;
   GpuList pending; /* by number: nearly always memory is released in the order in which it was used */
@@ -207,7 +207,7 @@ struct GpuLane {
 };
 
 struct GpuSlot {
-  GpuShelf *shelf;
+  _Alignas(GPU_CACHE_LINES) GpuShelf *shelf;
   GpuLane *lane;
   uint64_t n_bound;
   GpuList entries; /* by release, the newest last */

@@ -5,11 +5,13 @@
  */
 #include "cuda-kernels.h"
 
+#include "device-priv.h"
+
 #include <stdatomic.h>
 
 typedef struct Function Function;
 struct Function {
-  const char *name;
+  _Alignas(GPU_CACHE_LINES) const char *name;
   CUfunction function;
   Function *next;
 };
@@ -98,7 +100,7 @@ gpu_cuda_kernels_free (GpuCudaKernels *self)
 
   while (function) {
     Function *next = function->next;
-    g_free (function);
+    g_aligned_free (function);
     function = next;
   }
   for (unsigned i = 0; i < self->n_modules; i++)
@@ -143,7 +145,7 @@ gpu_cuda_kernels_find (GpuCudaKernels *self, const char *name, GError **error)
     return NULL;
 
   /* Two threads may add the same name: either entry will do. */
-  added = g_new (Function, 1);
+  added = g_aligned_alloc (1, sizeof *added, _Alignof(Function));
   added->name = name;
   added->function = function;
   do

@@ -107,6 +107,12 @@ typedef struct {
   void (*gate_destroy) (GpuDevice *device, void *gate); /* no stream waits for it any more */
 } GpuDeviceFuncs;
 
+/** How many calls of each sort some of the threads made: counted apart from other threads', since they would take the
+ * cache lines from each other with every call. */
+typedef struct {
+  _Alignas(GPU_CACHE_LINES) atomic_uint_least64_t n[GPU_N_CALLS];
+} GpuCallCounts;
+
 typedef struct GpuCache GpuCache;
 typedef struct GpuStreamHooks GpuStreamHooks;
 typedef struct GpuEventPool GpuEventPool;
@@ -128,6 +134,7 @@ struct GpuDevice {
   GpuStream *internal;                /* stands in where no consumer stream is given */
   void *idle_stream;                  /* native; has no work: idle memory is freed on it */
   _Atomic (GpuCrew *) crew;           /* helps to copy memory of the host's; made when first needed */
+  GpuCallCounts *calls;               /* an array; see device.c */
 
   /* Every thread reads what is above, and some write what is below: it lies on other cache lines. */
   char apart[GPU_CACHE_LINES];
@@ -139,10 +146,9 @@ struct GpuDevice {
   char *lost_reason;
   GArray *abandoned; /* memory that nobody holds any more and that was not freed; under lock */
 
-  /* Failure injection and counts, by GpuCall. */
+  /* Failure injection, by GpuCall. */
   atomic_uint fail_skip[GPU_N_CALLS];
   atomic_uint fail_count[GPU_N_CALLS];
-  atomic_uint_least64_t calls[GPU_N_CALLS];
 
   /* How often the host waited for the device: at all, and because it ran ahead (rules 6, 27). */
   atomic_uint_least64_t host_waits;

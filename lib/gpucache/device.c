@@ -11,6 +11,9 @@
 
 #include <limits.h>
 
+/* Threads that count calls apart; more of them share. */
+#define N_CALL_COUNTS 32
+
 /* Which process this is, counted in forks since the first device: cheaper to look at than getpid(). */
 static atomic_uint fork_generation;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
@@ -90,6 +93,7 @@ tear_down (GpuDevice *device)
     gpu_device_stream_destroy (device, device->idle_stream);
   device->idle_stream = NULL;
   g_clear_pointer (&device->lost_reason, g_free);
+  g_clear_pointer (&device->calls, g_aligned_free);
   pthread_mutex_destroy (&device->idle_lock);
   pthread_mutex_destroy (&device->lock);
 }
@@ -103,8 +107,8 @@ gpu_device_init (GpuDevice *device, GError **error)
   for (unsigned i = 0; i < GPU_N_CALLS; i++) {
     atomic_init (&device->fail_skip[i], 0);
     atomic_init (&device->fail_count[i], 0);
-    atomic_init (&device->calls[i], 0);
   }
+  device->calls = g_aligned_alloc0 (N_CALL_COUNTS, sizeof *device->calls, _Alignof(GpuCallCounts));
   device->fork_generation = gpu_fork_generation ();
   device->lost_reason = NULL;
   device->abandoned = g_array_new (false, false, sizeof (Abandoned));
@@ -276,10 +280,22 @@ take_failure (GpuDevice *device, GpuCall call)
   return fails;
 }
 
+/* Where the calling thread counts. */
+static unsigned
+call_counts_index (void)
+{
+  static atomic_uint n_threads;
+  static _Thread_local unsigned thread; /* 0: has no number yet */
+
+  if (G_UNLIKELY (thread == 0))
+    thread = atomic_fetch_add_explicit (&n_threads, 1, memory_order_relaxed) + 1;
+  return thread % N_CALL_COUNTS;
+}
+
 bool
 gpu_device_begin_call (GpuDevice *device, GpuCall call, GError **error)
 {
-  atomic_fetch_add_explicit (&device->calls[call], 1, memory_order_relaxed);
+  atomic_fetch_add_explicit (&device->calls[call_counts_index ()].n[call], 1, memory_order_relaxed);
   if (G_LIKELY (!atomic_load_explicit (&device->failing, memory_order_relaxed)))
     return true;
   if (!take_failure (device, call))
@@ -308,7 +324,11 @@ gpu_device_calls (GpuDevice *device, GpuCall call)
 {
   g_return_val_if_fail (device != NULL, 0);
   g_return_val_if_fail ((unsigned)call < GPU_N_CALLS, 0);
-  return atomic_load_explicit (&device->calls[call], memory_order_relaxed);
+
+  uint64_t n = 0;
+  for (unsigned i = 0; i < N_CALL_COUNTS; i++)
+    n += atomic_load_explicit (&device->calls[i].n[call], memory_order_relaxed);
+  return n;
 }
 
 /* Says so as it is said from then on, so that an element that meets it again has nothing new to post. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Events, recycled by device (rule 22). An event that was let go of may be recorded again at once: a wait that was
- * issued keeps what it saw.
+ * Events, recycled by device (rule 22), where streams take and leave them. An event that was let go of may be recorded
+ * again at once: a wait that was issued keeps what it saw.
  */
 #include "stream-priv.h"
 
@@ -28,7 +28,7 @@ gpu_event_pool_free (GpuEventPool *pool)
   for (GpuEvent *event = pool->free, *next; event; event = next) {
     next = event->next;
     gpu_device_event_destroy (pool->device, event->native);
-    g_free (event);
+    g_aligned_free (event);
   }
   pthread_mutex_destroy (&pool->lock);
   g_free (pool);
@@ -47,7 +47,7 @@ gpu_event_new (GpuEventPool *pool, GError **error)
     void *native;
     if (!gpu_device_event_create (pool->device, &native, error))
       return NULL;
-    event = g_new0 (GpuEvent, 1);
+    event = g_aligned_alloc0 (1, sizeof *event, _Alignof(GpuEvent));
     event->pool = pool;
     event->native = native;
   }
@@ -61,6 +61,16 @@ gpu_event_ref (GpuEvent *event)
 {
   atomic_fetch_add_explicit (&event->refs, 1, memory_order_relaxed);
   return event;
+}
+
+bool
+gpu_event_renew (GpuEvent *event)
+{
+  if (atomic_load_explicit (&event->refs, memory_order_acquire) != 1)
+    return false;
+  g_clear_pointer (&event->clock, gpu_clock_unref);
+  event->next = NULL;
+  return true;
 }
 
 void

@@ -116,7 +116,7 @@ make_lane (GpuScope *scope, GpuStream *stream)
   const GpuLane probe = {.id = stream ? gpu_stream_id (stream) : 0};
   GpuLane *lane = g_hash_table_lookup (scope->lanes, &probe);
   if (!lane) {
-    lane = g_new0 (GpuLane, 1);
+    lane = g_aligned_alloc0 (1, sizeof *lane, _Alignof(GpuLane));
     lane->id = probe.id;
     gpu_tree_init (&lane->early, compare_numbers);
     lane->stream = stream ? gpu_stream_hold (stream) : NULL;
@@ -134,13 +134,13 @@ gpu_scope_leave_slot (GpuScope *scope, GpuSlot *slot)
   if (slot->shelf->recent_slot == slot)
     slot->shelf->recent_slot = NULL;
   GpuLane *lane = slot->lane;
-  g_free (slot);
+  g_aligned_free (slot);
   if (--lane->n_slots > 0)
     return;
   g_hash_table_remove (scope->lanes, lane);
   if (lane->stream)
     gpu_stream_release (lane->stream);
-  g_free (lane);
+  g_aligned_free (lane);
 }
 
 void
@@ -153,7 +153,7 @@ gpu_scope_join_slot (GpuScope *scope, GpuAllocation *allocation, GpuStream *stre
 
   GpuSlot *slot = gpu_scope_find_slot (scope, shelf, id);
   if (!slot) {
-    slot = g_new0 (GpuSlot, 1);
+    slot = g_aligned_alloc0 (1, sizeof *slot, _Alignof(GpuSlot));
     slot->shelf = shelf;
     slot->lane = make_lane (scope, stream);
     slot->lane->n_slots++;
@@ -170,7 +170,7 @@ gpu_scope_join_shelf (GpuScope *scope, GpuAllocation *allocation)
 {
   GpuShelf *shelf = gpu_scope_find_shelf (scope, &allocation->image.spec, allocation->kind);
   if (!shelf) {
-    shelf = g_new0 (GpuShelf, 1);
+    shelf = g_aligned_alloc0 (1, sizeof *shelf, _Alignof(GpuShelf));
     shelf->spec = allocation->image.spec;
     shelf->kind = allocation->kind;
     shelf->hash = shelf_hash_of (&shelf->spec, shelf->kind);
@@ -190,7 +190,7 @@ gpu_scope_leave_shelf (GpuScope *scope, GpuShelf *shelf)
     g_hash_table_remove (scope->shelves, shelf);
     if (scope->recent_shelf == shelf)
       scope->recent_shelf = NULL;
-    g_free (shelf);
+    g_aligned_free (shelf);
   }
   return --scope->n_bound == 0;
 }

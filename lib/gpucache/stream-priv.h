@@ -36,15 +36,15 @@ uint64_t gpu_clock_get (const GpuClock *clock, uint64_t id);
  * again. */
 GpuClock *gpu_clock_merge (const GpuClock *clock, const GpuClock *other, uint64_t id, uint64_t number, uint64_t self);
 
-/* event.c: events are recycled, one pool a device (a context). */
+/* event.c: events are recycled, by each stream and, beyond its life, in one pool a device (a context). */
 typedef struct GpuEvent GpuEvent;
 struct GpuEvent {
-  atomic_uint refs;
+  _Alignas(GPU_CACHE_LINES) atomic_uint refs;
   GpuEventPool *pool;
   void *native;
   uint64_t number; /* its stream's when it was recorded */
   GpuClock *clock; /* its stream's when it was recorded */
-  GpuEvent *next;  /* later on the same stream, or in the pool */
+  GpuEvent *next;  /* later on the same stream, or the next one to be recorded anew */
 };
 
 GpuEventPool *gpu_event_pool_new (GpuDevice *device);
@@ -53,6 +53,8 @@ void gpu_event_pool_free (GpuEventPool *pool);
 GpuEvent *gpu_event_new (GpuEventPool *pool, GError **error);
 GpuEvent *gpu_event_ref (GpuEvent *event);
 void gpu_event_unref (GpuEvent *event);
+/** Whether the caller has the only reference, while nobody can take another: then the event is as a new one. */
+bool gpu_event_renew (GpuEvent *event);
 
 /** What the layer above does for streams, which know nothing of it: it hangs these on the device (stream_hooks). */
 struct GpuStreamHooks {

@@ -26,6 +26,7 @@ struct GpuStream {
 
   atomic_uint_least64_t submitted; /* written under the lock */
   atomic_uint_least64_t completed;
+  atomic_uint_least64_t recorded; /* the newest event's; written under the lock */
 
   pthread_mutex_t lock;
   void *native;
@@ -34,6 +35,7 @@ struct GpuStream {
   GpuClock *clock;
   GpuEvent *oldest, *newest; /* recorded, not observed complete; numbers ascend */
   unsigned n_events;
+  GpuEvent *spare;    /* observed complete, to be recorded anew */
   unsigned n_unasked; /* submissions since one asked for the oldest event */
 };
 
@@ -166,16 +168,48 @@ gpu_stream_hold (GpuStream *stream)
   return stream;
 }
 
+static void
+drop_list (GpuEvent *events)
+{
+  for (GpuEvent *event = events, *next; event; event = next) {
+    next = event->next;
+    gpu_event_unref (event);
+  }
+}
+
 /* The lock is held, or nobody else is left. */
 static void
 drop_events (GpuStream *stream)
 {
-  for (GpuEvent *event = stream->oldest, *next; event; event = next) {
-    next = event->next;
-    gpu_event_unref (event);
-  }
+  drop_list (stream->oldest);
+  drop_list (g_steal_pointer (&stream->spare));
   stream->oldest = stream->newest = NULL;
   stream->n_events = 0;
+}
+
+/* The lock is held. */
+static GpuEvent *
+take_event (GpuStream *stream, GError **error)
+{
+  GpuEvent *event = stream->spare;
+  if (!event)
+    return gpu_event_new (stream->device->events, error);
+  stream->spare = event->next;
+  event->next = NULL;
+  return event;
+}
+
+/* Keeps it for the stream's next record, without anything that other streams touch, unless somebody else still refers
+ * to it or the stream records no more. The lock is held. */
+static void
+give_event_back (GpuStream *stream, GpuEvent *event)
+{
+  if (!stream->alive || !gpu_event_renew (event)) {
+    gpu_event_unref (event);
+    return;
+  }
+  event->next = stream->spare;
+  stream->spare = event;
 }
 
 void
@@ -215,7 +249,7 @@ record (GpuStream *stream, GError **error)
   uint64_t number = atomic_load_explicit (&stream->submitted, memory_order_relaxed);
   if (stream->newest && stream->newest->number == number && !stream->foreign)
     return stream->newest;
-  GpuEvent *event = gpu_event_new (stream->device->events, error);
+  GpuEvent *event = take_event (stream, error);
   if (!event)
     return NULL;
   if (!gpu_device_event_record (stream->device, event->native, stream->native, error)) {
@@ -230,6 +264,7 @@ record (GpuStream *stream, GError **error)
     stream->oldest = event;
   stream->newest = event;
   stream->n_events++;
+  atomic_store_explicit (&stream->recorded, number, memory_order_release);
   return event;
 }
 
@@ -243,7 +278,7 @@ observe (GpuStream *stream, uint64_t number)
     if (!stream->oldest)
       stream->newest = NULL;
     stream->n_events--;
-    gpu_event_unref (event);
+    give_event_back (stream, event);
   }
   if (atomic_load_explicit (&stream->completed, memory_order_relaxed) < number)
     atomic_store_explicit (&stream->completed, number, memory_order_release);
@@ -322,6 +357,7 @@ close_stream (GpuStream *stream)
   if (atomic_load (&stream->submitted) > atomic_load (&stream->completed) && !record (stream, &error))
     gpu_device_set_lost (device, error); /* rule 24: nobody could ever tell what is complete */
   stream->alive = false;
+  drop_list (g_steal_pointer (&stream->spare));
   if (!stream->foreign)
     gpu_device_stream_destroy (device, stream->native);
   stream->native = NULL;
@@ -669,14 +705,22 @@ gpu_point_mark (GpuPoint *point, GpuStream *stream, GError **error)
   return gpu_point_observed (point) || gpu_stream_mark (stream, error);
 }
 
+/* Whether there was an event at or after @point at some time: it is there still, or the point has been observed. */
+static bool
+has_event (const GpuPoint *point)
+{
+  return point->number <= atomic_load_explicit (&point->stream->recorded, memory_order_acquire);
+}
+
 /* Records an event unless there is one at or after @point. */
 static bool
 ensure_event (const GpuPoint *point, GError **error)
 {
   GpuStream *stream = point->stream;
+  if (gpu_point_observed (point) || has_event (point))
+    return true;
   gpu_lock (&stream->lock, GPU_LOCK_STREAM);
-  bool ok = gpu_point_observed (point) || (stream->newest && stream->newest->number >= point->number) ||
-            !stream->alive || record (stream, error) != NULL;
+  bool ok = has_event (point) || !stream->alive || record (stream, error) != NULL;
   gpu_unlock (&stream->lock, GPU_LOCK_STREAM);
   return ok;
 }

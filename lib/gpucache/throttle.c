@@ -9,20 +9,36 @@
 #define SHARED_DEPTH 4
 
 struct GpuThrottle {
-  unsigned depth;
+  _Alignas(GPU_CACHE_LINES) unsigned depth;
   unsigned next; /* where the frame after this one goes; also the one that must be complete by then */
   GpuPoint *point;
 };
+
+/* On cache lines of their own: the threads of other elements write to what lies beside them. */
+static GpuPoint *
+new_points (unsigned depth)
+{
+  size_t bytes = (depth * sizeof (GpuPoint) + GPU_CACHE_LINES - 1) / GPU_CACHE_LINES * GPU_CACHE_LINES;
+  return g_aligned_alloc0 (1, bytes, GPU_CACHE_LINES);
+}
 
 GpuThrottle *
 gpu_throttle_new (unsigned depth)
 {
   g_return_val_if_fail (depth > 0, NULL);
 
-  GpuThrottle *throttle = g_new0 (GpuThrottle, 1);
+  GpuThrottle *throttle = g_aligned_alloc0 (1, sizeof *throttle, _Alignof(GpuThrottle));
   throttle->depth = depth;
-  throttle->point = g_new0 (GpuPoint, depth);
+  throttle->point = new_points (depth);
   return throttle;
+}
+
+/* @by frames, at most the depth, after the next one. */
+static GpuPoint *
+point_after (const GpuThrottle *throttle, unsigned by)
+{
+  unsigned i = throttle->next + by;
+  return &throttle->point[i < throttle->depth ? i : i - throttle->depth];
 }
 
 void
@@ -32,8 +48,8 @@ gpu_throttle_free (GpuThrottle *throttle)
     return;
   for (unsigned i = 0; i < throttle->depth; i++)
     gpu_point_clear (&throttle->point[i]);
-  g_free (throttle->point);
-  g_free (throttle);
+  g_aligned_free (throttle->point);
+  g_aligned_free (throttle);
 }
 
 void
@@ -43,17 +59,17 @@ gpu_throttle_set_depth (GpuThrottle *throttle, unsigned depth)
 
   if (depth == throttle->depth)
     return;
-  GpuPoint *point = g_new0 (GpuPoint, depth);
+  GpuPoint *point = new_points (depth);
   /* From the oldest on: the newest ones are kept, at the end, so that the next slot is the oldest of them. */
   unsigned kept = MIN (depth, throttle->depth);
   for (unsigned i = 0; i < throttle->depth; i++) {
-    GpuPoint *old = &throttle->point[(throttle->next + i) % throttle->depth];
+    GpuPoint *old = point_after (throttle, i);
     if (i + kept >= throttle->depth)
       point[depth - (throttle->depth - i)] = *old;
     else
       gpu_point_clear (old);
   }
-  g_free (throttle->point);
+  g_aligned_free (throttle->point);
   throttle->point = point;
   throttle->depth = depth;
   throttle->next = 0;
@@ -66,7 +82,7 @@ gpu_throttle_begin (GpuThrottle *throttle, GError **error)
   GpuPoint *point = &throttle->point[throttle->next];
   /* To ask takes a GPU's driver half as long as a launch. Where the device keeps up, the answer about a later frame is
    * one for all before it, and the next frames need not ask. */
-  const GpuPoint *later = &throttle->point[(throttle->next + throttle->depth / 2) % throttle->depth];
+  const GpuPoint *later = point_after (throttle, throttle->depth / 2);
   if (throttle->depth >= SHARED_DEPTH && point->stream && later->stream == point->stream &&
       !gpu_point_observed (point) && gpu_point_is_complete (later))
     return true;
@@ -86,8 +102,8 @@ bool
 gpu_throttle_end (GpuThrottle *throttle, GpuStream *stream, GError **error)
 {
   GpuPoint *point = &throttle->point[throttle->next];
-  const GpuPoint *last = &throttle->point[(throttle->next + throttle->depth - 1) % throttle->depth];
-  throttle->next = (throttle->next + 1) % throttle->depth;
+  const GpuPoint *last = point_after (throttle, throttle->depth - 1);
+  throttle->next = throttle->next + 1 < throttle->depth ? throttle->next + 1 : 0;
   return throttle->depth < SHARED_DEPTH ? gpu_point_mark (point, stream, error)
                                         : gpu_point_mark_since (point, stream, last, error);
 }

@@ -253,6 +253,52 @@ test_events_recycled (Rig *rig, const void *data)
   g_assert_cmpuint (gpu_device_calls (rig->device, GPU_CALL_EVENT_CREATE), <, 100);
 }
 
+/* Rule 22: a stream records the events anew that it knows to be complete, and leaves them to others when it goes. */
+static void
+test_stream_keeps_events (Rig *rig, const void *data)
+{
+  const uint64_t created = gpu_device_calls (rig->device, GPU_CALL_EVENT_CREATE);
+  GError *error = NULL;
+
+  for (unsigned i = 0; i < 4; i++) {
+    GpuStream *stream = rig_new_stream (rig, false);
+    GpuPoint point = {0};
+    for (unsigned k = 0; k < 10; k++) {
+      submit (stream);
+      g_assert_true (gpu_point_mark (&point, stream, &error));
+      g_assert_no_error (error);
+      while (!gpu_point_is_complete (&point))
+        rig_run (rig);
+    }
+    gpu_point_clear (&point);
+    gpu_stream_unref (stream);
+  }
+  g_assert_cmpuint (gpu_device_calls (rig->device, GPU_CALL_EVENT_CREATE), ==, created + 1);
+}
+
+static void
+mark_once (void *data)
+{
+  GpuStream *stream = data;
+  GError *error = NULL;
+
+  submit (stream);
+  g_assert_true (gpu_stream_mark (stream, &error));
+  g_assert_no_error (error);
+}
+
+/* Each thread's calls are counted, more threads than count apart included. */
+static void
+test_calls_of_threads (Rig *rig, const void *data)
+{
+  enum { THREADS = 70 };
+  const uint64_t records = gpu_device_calls (rig->device, GPU_CALL_EVENT_RECORD);
+
+  for (unsigned i = 0; i < THREADS; i++)
+    rig_in_thread (mark_once, rig->stream[0]);
+  g_assert_cmpuint (gpu_device_calls (rig->device, GPU_CALL_EVENT_RECORD), ==, records + THREADS);
+}
+
 /* Rules 22 and 23: destroying a stream records a last event; points on it stay askable. */
 static void
 test_point_outlives_stream (Rig *rig, const void *data)
@@ -680,6 +726,8 @@ main (int argc, char **argv)
   RIG_TEST ("/stream/rule-22/question-records-once", test_question_records_once);
   RIG_TEST ("/stream/rule-22/one-stream-records-none", test_one_stream_records_none);
   RIG_TEST ("/stream/rule-22/events-recycled", test_events_recycled);
+  RIG_TEST ("/stream/rule-22/stream-keeps-events", test_stream_keeps_events);
+  RIG_TEST ("/stream/calls-of-threads", test_calls_of_threads);
   RIG_TEST ("/stream/rule-23/point-outlives-stream", test_point_outlives_stream);
   RIG_TEST ("/stream/rule-20/history-write", test_history_write);
   RIG_TEST ("/stream/rule-20/history-unordered-write", test_history_unordered_write);

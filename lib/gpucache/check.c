@@ -39,6 +39,11 @@ check_entry (const GpuScope *scope, const GpuSlot *slot, const GpuAllocation *en
   CHECK (entry->alignment >= entry->image.spec.alignment);
   CHECK (gpu_image_spec_equal (&entry->image.spec, &slot->shelf->spec) && entry->kind == slot->shelf->kind);
   CHECK (entry->stamp <= scope->last_stamp);
+  const GpuStream *only = atomic_load (&entry->history.only);
+  for (unsigned i = 0; only && i < gpu_history_n_points (&entry->history, GPU_ACCESS_WRITE); i++) {
+    const GpuStream *stream = gpu_history_point (&entry->history, GPU_ACCESS_WRITE, i)->stream;
+    CHECK (!stream || stream == only);
+  }
 
   if (entry->state == GPU_ENTRY_IDLE) {
     CHECK (gpu_history_observed (&entry->history));

@@ -17,6 +17,33 @@ point_set (GpuPoint *point, const GpuPoint *value)
   point->number = value->number;
 }
 
+static void
+set_only (GpuHistory *history, GpuStream *stream)
+{
+  atomic_store_explicit (&history->only, stream, memory_order_release);
+}
+
+/* The last access on the write's stream. */
+static const GpuPoint *
+last_own (const GpuHistory *history)
+{
+  return gpu_history_point (history, GPU_ACCESS_WRITE, 0);
+}
+
+/* Reads that are left are of other streams. */
+static void
+set_write (GpuHistory *history, const GpuPoint *write)
+{
+  history->own_read = (GpuPoint){0};
+  bool stays = gpu_history_is_on (history, write->stream);
+  /* First of all: the stream that it names may go with the old write, and a new one get its address. */
+  if (!stays)
+    set_only (history, NULL);
+  point_set (&history->write, write);
+  if (!stays && history->n_reads == 0)
+    set_only (history, write->stream);
+}
+
 void
 gpu_history_init (GpuHistory *history)
 {
@@ -37,7 +64,7 @@ void
 gpu_history_clear (GpuHistory *history)
 {
   const GpuPoint none = {0};
-  point_set (&history->write, &none);
+  set_write (history, &none);
   drop_reads (history);
   if (history->reads != history->first_reads)
     g_free (history->reads);
@@ -48,7 +75,7 @@ void
 gpu_history_set (GpuHistory *history, const GpuPoint *write)
 {
   drop_reads (history);
-  point_set (&history->write, write);
+  set_write (history, write);
 }
 
 static void
@@ -86,11 +113,16 @@ gpu_history_add (GpuHistory *history, const GpuPoint *point, GpuAccessFlags flag
 {
   if (flags & GPU_ACCESS_WRITE) {
     prune_reads (history, point->stream);
-    if (!gpu_stream_is_ordered (point->stream, &history->write))
-      append_read (history, &history->write);
-    point_set (&history->write, point);
+    if (!gpu_stream_is_ordered (point->stream, last_own (history)))
+      append_read (history, last_own (history));
+    set_write (history, point);
     return;
   }
+  if (point->stream == history->write.stream) {
+    history->own_read = (GpuPoint){point->stream, MAX (history->own_read.number, point->number)};
+    return;
+  }
+  set_only (history, NULL);
   for (unsigned i = 0; i < history->n_reads; i++)
     if (history->reads[i].stream == point->stream) {
       history->reads[i].number = MAX (history->reads[i].number, point->number);
@@ -105,7 +137,7 @@ bool
 gpu_history_is_ordered (const GpuHistory *history, GpuStream *stream)
 {
   for (unsigned i = 0; i < gpu_history_n_points (history, GPU_ACCESS_WRITE); i++)
-    if (!gpu_stream_is_ordered (stream, gpu_history_point (history, i)))
+    if (!gpu_stream_is_ordered (stream, gpu_history_point (history, GPU_ACCESS_WRITE, i)))
       return false;
   return true;
 }
@@ -114,7 +146,7 @@ bool
 gpu_history_observed (const GpuHistory *history)
 {
   for (unsigned i = 0; i < gpu_history_n_points (history, GPU_ACCESS_WRITE); i++)
-    if (!gpu_point_observed (gpu_history_point (history, i)))
+    if (!gpu_point_observed (gpu_history_point (history, GPU_ACCESS_WRITE, i)))
       return false;
   return true;
 }
@@ -122,11 +154,11 @@ gpu_history_observed (const GpuHistory *history)
 bool
 gpu_history_is_reachable (const GpuHistory *history)
 {
-  if (history->write.stream && !gpu_point_is_reachable (&history->write))
-    return false;
-  for (unsigned i = 0; i < history->n_reads; i++)
-    if (!gpu_point_is_reachable (&history->reads[i]))
+  for (unsigned i = 0; i < gpu_history_n_points (history, GPU_ACCESS_WRITE); i++) {
+    const GpuPoint *point = gpu_history_point (history, GPU_ACCESS_WRITE, i);
+    if (point->stream && !gpu_point_is_reachable (point))
       return false;
+  }
   return true;
 }
 
@@ -135,7 +167,7 @@ gpu_history_kind (const GpuHistory *history, GpuPoint *last)
 {
   GpuPoint found = {0};
   for (unsigned i = 0; i < gpu_history_n_points (history, GPU_ACCESS_WRITE); i++) {
-    const GpuPoint *point = gpu_history_point (history, i);
+    const GpuPoint *point = gpu_history_point (history, GPU_ACCESS_WRITE, i);
     if (gpu_point_observed (point))
       continue;
     if (found.stream && found.stream != point->stream)
@@ -144,7 +176,7 @@ gpu_history_kind (const GpuHistory *history, GpuPoint *last)
       found = *point;
   }
   if (!found.stream) {
-    *last = history->n_reads ? history->reads[history->n_reads - 1] : history->write;
+    *last = history->n_reads ? history->reads[history->n_reads - 1] : *last_own (history);
     return GPU_HISTORY_COMPLETE;
   }
   *last = found;
@@ -155,9 +187,9 @@ void
 gpu_history_list_pending (const GpuHistory *history, GArray *points)
 {
   for (unsigned i = 0; i < gpu_history_n_points (history, GPU_ACCESS_WRITE); i++) {
-    if (gpu_point_observed (gpu_history_point (history, i)))
+    if (gpu_point_observed (gpu_history_point (history, GPU_ACCESS_WRITE, i)))
       continue;
-    const GpuPoint held = gpu_point_hold (gpu_history_point (history, i));
+    const GpuPoint held = gpu_point_hold (gpu_history_point (history, GPU_ACCESS_WRITE, i));
     g_array_append_val (points, held);
   }
 }
@@ -166,7 +198,7 @@ bool
 gpu_history_wait (const GpuHistory *history, GpuStream *stream, GError **error)
 {
   for (unsigned i = 0; i < gpu_history_n_points (history, GPU_ACCESS_WRITE); i++)
-    if (!gpu_stream_wait_point (stream, gpu_history_point (history, i), NULL, error))
+    if (!gpu_stream_wait_point (stream, gpu_history_point (history, GPU_ACCESS_WRITE, i), NULL, error))
       return false;
   return true;
 }

@@ -584,8 +584,8 @@ static unsigned
 add_points (const GpuHistory *history, GpuPoint *points, unsigned n, unsigned most)
 {
   for (unsigned i = 0; i < gpu_history_n_points (history, GPU_ACCESS_WRITE) && n < most; i++)
-    if (!gpu_point_observed (gpu_history_point (history, i)))
-      points[n++] = gpu_point_hold (gpu_history_point (history, i));
+    if (!gpu_point_observed (gpu_history_point (history, GPU_ACCESS_WRITE, i)))
+      points[n++] = gpu_point_hold (gpu_history_point (history, GPU_ACCESS_WRITE, i));
   return n;
 }
 

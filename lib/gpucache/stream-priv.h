@@ -148,24 +148,39 @@ bool gpu_stream_is_foreign (GpuStream *stream);
 /** An image's accesses: the last write and the reads since (rule 20). The holder serialises. */
 typedef struct {
   GpuPoint write;
-  unsigned n_reads;
+  GpuPoint own_read; /* the last one on the write's stream, for which that is held; or none */
+  /* The stream that all of them lie on, if it is known to be one. Whoever finds its own stream here has nothing to wait
+   * for, and need not be serialised with who enters accesses: what is entered meanwhile is in no order with it. */
+  _Atomic (GpuStream *) only;
+  unsigned n_reads; /* on other streams */
   unsigned reads_allocated;
   GpuPoint *reads;
   GpuPoint first_reads[2]; /* what reads points to until there are more */
 } GpuHistory;
 
-/** How many of a history's accesses conflict with one of @flags: a read with the last write, a write with all. */
+/** How many of a history's accesses may have to be waited for by one of @flags: for a read the last write, for a write
+ * the last access on the write's stream, which orders all on that stream, and the reads on others. */
 static inline unsigned
 gpu_history_n_points (const GpuHistory *history, GpuAccessFlags flags)
 {
   return flags & GPU_ACCESS_WRITE ? history->n_reads + 1 : 1;
 }
 
-/** Access @i of a history, from 0 on: the last write, which may be none, then the reads. */
+/** Number @i of them, from 0 on; the first one has no stream if there was no write. */
 static inline const GpuPoint *
-gpu_history_point (const GpuHistory *history, unsigned i)
+gpu_history_point (const GpuHistory *history, GpuAccessFlags flags, unsigned i)
 {
-  return i == 0 ? &history->write : &history->reads[i - 1];
+  if (i > 0)
+    return &history->reads[i - 1];
+  return flags & GPU_ACCESS_WRITE && history->own_read.number > history->write.number ? &history->own_read
+                                                                                      : &history->write;
+}
+
+/** Whether all accesses lie on @stream, which somebody owns; false if that is not known. */
+static inline bool
+gpu_history_is_on (const GpuHistory *history, const GpuStream *stream)
+{
+  return atomic_load_explicit (&history->only, memory_order_acquire) == stream;
 }
 
 void gpu_history_init (GpuHistory *history);

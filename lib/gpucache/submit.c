@@ -14,11 +14,11 @@ list_conflicts (GpuAllocation *allocation, GpuStream *stream, GpuAccessFlags fla
   gpu_lock (&allocation->lock, GPU_LOCK_ALLOCATION);
   const GpuHistory *history = &allocation->history;
   for (unsigned i = 0; i < gpu_history_n_points (history, flags); i++) {
-    if (gpu_stream_is_ordered (stream, gpu_history_point (history, i)))
+    if (gpu_stream_is_ordered (stream, gpu_history_point (history, flags, i)))
       continue;
     if (!conflicts)
       conflicts = g_array_new (false, false, sizeof (GpuPoint));
-    const GpuPoint held = gpu_point_hold (gpu_history_point (history, i));
+    const GpuPoint held = gpu_point_hold (gpu_history_point (history, flags, i));
     g_array_append_val (conflicts, held);
   }
   gpu_unlock (&allocation->lock, GPU_LOCK_ALLOCATION);
@@ -36,9 +36,8 @@ check_device (const GpuImage *image, GpuStream *stream, GError **error)
   return false;
 }
 
-/* Whichever device the accesses were made on. */
 static bool
-wait_for_conflicts (GpuImage *image, GpuStream *stream, GpuAccessFlags flags, GError **error)
+wait_for_others (GpuImage *image, GpuStream *stream, GpuAccessFlags flags, GError **error)
 {
   /* Each is waited for once: a clock is bounded, so asking again what is ordered might never end. */
   GArray *conflicts = list_conflicts (image->allocation, stream, flags);
@@ -53,13 +52,26 @@ wait_for_conflicts (GpuImage *image, GpuStream *stream, GpuAccessFlags flags, GE
   return ok;
 }
 
+/* Whichever device the accesses were made on. */
+static inline bool
+wait_for_conflicts (GpuImage *image, GpuStream *stream, GpuAccessFlags flags, GError **error)
+{
+  return gpu_history_is_on (&image->allocation->history, stream) || wait_for_others (image, stream, flags, error);
+}
+
+/* The stream's device has been checked. */
+static bool
+begin (GpuImage *image, GpuStream *stream, GpuAccessFlags flags, GError **error)
+{
+  return check_device (image, stream, error) && wait_for_conflicts (image, stream, flags, error);
+}
+
 bool
 gpu_image_begin_access (GpuImage *image, GpuStream *stream, GpuAccessFlags flags, GError **error)
 {
   g_return_val_if_fail (image != NULL && stream != NULL && flags != 0, false);
 
-  return check_device (image, stream, error) && gpu_device_check (gpu_stream_device (stream), error) &&
-         wait_for_conflicts (image, stream, flags, error);
+  return gpu_device_check (gpu_stream_device (stream), error) && begin (image, stream, flags, error);
 }
 
 /* Enters an access; an event goes with it where rule 22 says so, if another device's cache will ask for it, and to
@@ -74,7 +86,8 @@ enter (GpuImage *image, GpuStream *stream, uint64_t number, GpuAccessFlags flags
   gpu_history_add (&allocation->history, &point, flags);
   bool mark = !allocation->owned || gpu_stream_is_foreign (stream) ||
               gpu_stream_device (stream) != allocation->device ||
-              gpu_history_kind (&allocation->history, &last) == GPU_HISTORY_MIXED;
+              (!gpu_history_is_on (&allocation->history, stream) &&
+               gpu_history_kind (&allocation->history, &last) == GPU_HISTORY_MIXED);
   gpu_unlock (&allocation->lock, GPU_LOCK_ALLOCATION);
   return !mark || gpu_stream_mark (stream, error);
 }
@@ -158,11 +171,13 @@ bool
 gpu_images_submit (GpuStream *stream, GpuImage *const *reads, unsigned n_reads, GpuImage *const *writes,
                    unsigned n_writes, GpuSubmitFunc func, void *data, GError **error)
 {
+  if (!gpu_device_check (gpu_stream_device (stream), error))
+    return false;
   for (unsigned i = 0; i < n_reads; i++)
-    if (!gpu_image_begin_access (reads[i], stream, GPU_ACCESS_READ, error))
+    if (!begin (reads[i], stream, GPU_ACCESS_READ, error))
       return false;
   for (unsigned i = 0; i < n_writes; i++)
-    if (!gpu_image_begin_access (writes[i], stream, GPU_ACCESS_WRITE, error))
+    if (!begin (writes[i], stream, GPU_ACCESS_WRITE, error))
       return false;
   return submit (stream, reads, n_reads, writes, n_writes, func, data, error);
 }
@@ -189,9 +204,9 @@ find_pending (GpuAllocation *allocation, GpuAccessFlags flags, GpuPoint *pending
   gpu_lock (&allocation->lock, GPU_LOCK_ALLOCATION);
   const GpuHistory *history = &allocation->history;
   for (unsigned i = 0; i < gpu_history_n_points (history, flags) && !found; i++) {
-    if (gpu_point_observed (gpu_history_point (history, i)))
+    if (gpu_point_observed (gpu_history_point (history, flags, i)))
       continue;
-    *pending = gpu_point_hold (gpu_history_point (history, i));
+    *pending = gpu_point_hold (gpu_history_point (history, flags, i));
     found = true;
   }
   gpu_unlock (&allocation->lock, GPU_LOCK_ALLOCATION);

@@ -424,6 +424,45 @@ test_history_reads (Rig *rig, const void *data)
   gpu_gate_free (gate);
 }
 
+/* Rules 19 and 20: a read on the write's own stream is waited for by writes elsewhere, though not by reads. Whose
+ * stream all accesses lie on has nothing to wait for, and is told so until one lies on another. */
+static void
+test_history_own_read (Rig *rig, const void *data)
+{
+  GpuStream *const own = rig->stream[0], *const other = rig->stream[1];
+  GpuHistory history;
+
+  gpu_history_init (&history);
+  g_assert_false (gpu_history_is_on (&history, own));
+  rig_close (rig, 0);
+  GpuPoint write = submit (own);
+  gpu_history_add (&history, &write, GPU_ACCESS_WRITE);
+  rig_wait_stream (other, own);
+  GpuPoint read = submit (own);
+  gpu_history_add (&history, &read, GPU_ACCESS_READ);
+  g_assert_true (gpu_history_is_on (&history, own));
+  g_assert_true (gpu_stream_is_ordered (other, gpu_history_point (&history, GPU_ACCESS_READ, 0)));
+  g_assert_false (gpu_history_is_ordered (&history, other));
+
+  /* A write on the other stream that waited for neither takes the place of the first write, not of the read. */
+  GpuPoint unordered = submit (other);
+  gpu_history_add (&history, &unordered, GPU_ACCESS_WRITE);
+  g_assert_false (gpu_history_is_on (&history, own));
+  g_assert_false (gpu_history_is_on (&history, other));
+  g_assert_false (gpu_history_is_ordered (&history, other));
+  rig_wait_stream (other, own);
+  g_assert_true (gpu_history_is_ordered (&history, other));
+
+  GpuPoint last = submit (other);
+  gpu_history_add (&history, &last, GPU_ACCESS_WRITE);
+  g_assert_true (gpu_history_is_on (&history, other));
+  GpuPoint foreign = submit (own);
+  gpu_history_add (&history, &foreign, GPU_ACCESS_READ);
+  g_assert_false (gpu_history_is_on (&history, other));
+  rig_finish (rig);
+  gpu_history_clear (&history);
+}
+
 /* Rule 24: whatever fails, recording, asking or waiting: not complete, device lost, and everyone gets the error. */
 static void
 test_fail_closed (gconstpointer data)
@@ -732,6 +771,7 @@ main (int argc, char **argv)
   RIG_TEST ("/stream/rule-20/history-write", test_history_write);
   RIG_TEST ("/stream/rule-20/history-unordered-write", test_history_unordered_write);
   RIG_TEST ("/stream/rule-20/history-reads", test_history_reads);
+  RIG_TEST ("/stream/rule-20/history-own-read", test_history_own_read);
   g_test_add_data_func ("/stream/rule-24/record", GUINT_TO_POINTER (GPU_CALL_EVENT_RECORD), test_fail_closed);
   g_test_add_data_func ("/stream/rule-24/query", GUINT_TO_POINTER (GPU_CALL_EVENT_QUERY), test_fail_closed);
   g_test_add_data_func ("/stream/rule-24/stream-wait", GUINT_TO_POINTER (GPU_CALL_STREAM_WAIT), test_fail_closed);

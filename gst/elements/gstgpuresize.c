@@ -183,7 +183,8 @@ gst_gpu_resize_update (GstGpuBaseTransform *base)
 {
   GstGpuResize *self = GST_GPU_RESIZE (base);
   const GstVideoInfo *in = gst_gpu_base_transform_in_info (base), *out = gst_gpu_base_transform_out_info (base);
-  const gboolean passed = gst_base_transform_is_passthrough (GST_BASE_TRANSFORM (self)), borders = self->borders;
+  const gboolean borders = self->borders;
+  gboolean passed;
 
   GST_OBJECT_LOCK (self);
   self->borders = self->add_borders;
@@ -191,6 +192,7 @@ gst_gpu_resize_update (GstGpuBaseTransform *base)
   if (self->borders == borders || GST_VIDEO_INFO_WIDTH (out) <= 0)
     return FALSE;
 
+  passed = gst_base_transform_is_passthrough (GST_BASE_TRANSFORM (self));
   place (self, in, out);
   /* Whoever passed frames on has no memory for others. */
   return gst_base_transform_is_passthrough (GST_BASE_TRANSFORM (self)) != passed;
@@ -256,7 +258,8 @@ gst_gpu_resize_process_buffer (GstGpuBaseTransform *base, GpuStream *stream, Gst
   params.dst = self->part;
   border_color = self->border_color;
   GST_OBJECT_UNLOCK (self);
-  set_border (&params, border_color, &out_info->video);
+  if (!is_whole (&params.dst, &out_info->video))
+    set_border (&params, border_color, &out_info->video);
   result = dst && gpu_resizer_run (self->resizer, stream, src, dst, &params, error);
 
   if (src)

@@ -11,15 +11,16 @@
  */
 #define HOST_TILE 32u
 
-static const char *const orientation_names[] = {
-    [GPU_ORIENTATION_IDENTITY] = "identity",
-    [GPU_ORIENTATION_90R] = "90r",
-    [GPU_ORIENTATION_180] = "180",
-    [GPU_ORIENTATION_90L] = "90l",
-    [GPU_ORIENTATION_HORIZONTAL] = "horizontal",
-    [GPU_ORIENTATION_VERTICAL] = "vertical",
-    [GPU_ORIENTATION_UL_LR] = "ul-lr",
-    [GPU_ORIENTATION_UR_LL] = "ur-ll",
+/* What messages begin with. */
+static const char *const operation_names[] = {
+    [GPU_ORIENTATION_IDENTITY] = "Flip (identity)",
+    [GPU_ORIENTATION_90R] = "Flip (90r)",
+    [GPU_ORIENTATION_180] = "Flip (180)",
+    [GPU_ORIENTATION_90L] = "Flip (90l)",
+    [GPU_ORIENTATION_HORIZONTAL] = "Flip (horizontal)",
+    [GPU_ORIENTATION_VERTICAL] = "Flip (vertical)",
+    [GPU_ORIENTATION_UL_LR] = "Flip (ul-lr)",
+    [GPU_ORIENTATION_UR_LL] = "Flip (ur-ll)",
 };
 
 bool
@@ -199,12 +200,12 @@ flip (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *params, void *d
   GpuExtent extent = {0, 0, 1};
   GpuFlipArgs args = {0};
 
-  if ((unsigned)orientation >= G_N_ELEMENTS (orientation_names)) {
+  if ((unsigned)orientation >= G_N_ELEMENTS (operation_names)) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "There is no orientation number %d: use one of GpuOrientation",
                  (int)orientation);
     return false;
   }
-  g_autofree char *name = g_strdup_printf ("Flip (%s)", orientation_names[orientation]);
+  const char *name = operation_names[orientation];
   if (!gpu_op_check (name, op->stream, src, dst, error) ||
       !gpu_op_check_size (name, dst, transposed ? spec->height : spec->width, transposed ? spec->width : spec->height,
                           error) ||

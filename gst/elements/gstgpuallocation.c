@@ -118,6 +118,17 @@ keep_device_memory (GstGpuBaseTransform *self, GstQuery *query, GstCaps *caps, c
   return own != NULL;
 }
 
+/* The base class takes its pool from this query, too, and from nowhere else; in passthrough and when it stops it has
+ * none. To ask it for each frame costs a lock and references. */
+static void
+take_pool (GstGpuBaseTransform *self, GstQuery *query)
+{
+  GstGpuBaseTransformPrivate *priv = gst_gpu_base_transform_priv (self);
+
+  gst_clear_object (&priv->pool);
+  gst_query_parse_nth_allocation_pool (query, 0, &priv->pool, NULL, NULL, NULL);
+}
+
 /* The pool that downstream offers, if it will do; else a new one. The query's other pools and allocators go. */
 gboolean
 gst_gpu_base_transform_decide_allocation (GstBaseTransform *trans, GstQuery *query)
@@ -181,9 +192,11 @@ gst_gpu_base_transform_decide_allocation (GstBaseTransform *trans, GstQuery *que
     while (gst_query_get_n_allocation_params (query) > 0)
       gst_query_remove_nth_allocation_param (query, 0);
   }
-  if (!GST_BASE_TRANSFORM_CLASS (g_type_class_peek (GST_TYPE_BASE_TRANSFORM))->decide_allocation (trans, query))
+  if (!GST_BASE_TRANSFORM_CLASS (g_type_class_peek (GST_TYPE_BASE_TRANSFORM))->decide_allocation (trans, query) ||
+      (is_gpu && !keep_device_memory (self, query, caps, &info)))
     return FALSE;
-  return !is_gpu || keep_device_memory (self, query, caps, &info);
+  take_pool (self, query);
+  return TRUE;
 }
 
 void
@@ -242,17 +255,25 @@ gst_gpu_base_transform_propose_allocation (GstBaseTransform *trans, GstQuery *de
   return TRUE;
 }
 
+static GstFlowReturn
+acquire_from (GstBufferPool *pool, GpuStream *stream, GstBuffer **out, GError **error)
+{
+  return GST_IS_GPU_BUFFER_POOL (pool) ? gst_gpu_buffer_pool_acquire_on (GST_GPU_BUFFER_POOL (pool), stream, out, error)
+                                       : gst_buffer_pool_acquire_buffer (pool, out, NULL);
+}
+
 GstFlowReturn
 gst_gpu_base_transform_acquire (GstGpuBaseTransform *self, GpuStream *stream, GstBuffer **out)
 {
-  g_autoptr (GstBufferPool) pool = gst_base_transform_get_buffer_pool (GST_BASE_TRANSFORM (self));
+  GstBufferPool *pool = gst_gpu_base_transform_priv (self)->pool;
   GstFlowReturn result = GST_FLOW_ERROR;
   g_autoptr (GError) error = NULL;
 
-  if (pool && gst_buffer_pool_set_active (pool, TRUE))
-    result = GST_IS_GPU_BUFFER_POOL (pool)
-                 ? gst_gpu_buffer_pool_acquire_on (GST_GPU_BUFFER_POOL (pool), stream, out, &error)
-                 : gst_buffer_pool_acquire_buffer (pool, out, NULL);
+  if (pool)
+    result = acquire_from (pool, stream, out, &error);
+  /* So says a pool that is not active, too: before the first frame, and when somebody else who has it stopped. */
+  if (result == GST_FLOW_FLUSHING && !gst_buffer_pool_is_active (pool))
+    result = gst_buffer_pool_set_active (pool, TRUE) ? acquire_from (pool, stream, out, &error) : GST_FLOW_ERROR;
   if (result != GST_FLOW_ERROR)
     return result;
 

@@ -29,6 +29,7 @@ typedef struct {
   GpuStream *own;    /* made when first needed */
   GpuStream *stream; /* of the frame at hand */
   GpuThrottle *throttle;
+  GstBufferPool *pool; /* that output frames come from, NULL in passthrough */
 
   /* Of batches. */
   GstCaps *batch_caps;     /* of those that go out; NULL where single frames do */
@@ -112,6 +113,7 @@ gboolean gst_gpu_base_transform_process_buffer (GstGpuBaseTransform *self, GpuSt
 
 /* gstgpumeta.c */
 
+gboolean gst_gpu_base_transform_copy_metadata (GstBaseTransform *trans, GstBuffer *in, GstBuffer *out);
 gboolean gst_gpu_base_transform_transform_meta (GstBaseTransform *trans, GstBuffer *out, GstMeta *meta, GstBuffer *in);
 
 /* gstgpumessage.c */

@@ -84,6 +84,7 @@ gst_gpu_base_transform_stop (GstBaseTransform *trans)
   g_clear_pointer (&priv->mappings, g_ptr_array_unref);
   gst_clear_object (&priv->allocator);
   g_clear_pointer (&priv->throttle, gpu_throttle_free);
+  gst_clear_object (&priv->pool);
   g_clear_pointer (&priv->stream, gpu_stream_unref);
   g_clear_pointer (&priv->own, gpu_stream_unref);
   /* Started again, the element looks for another. */
@@ -311,6 +312,7 @@ gst_gpu_base_transform_class_init (GstGpuBaseTransformClass *klass)
   trans_class->submit_input_buffer = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_submit_input_buffer);
   trans_class->prepare_output_buffer = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_prepare_output_buffer);
   trans_class->transform = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_transform);
+  trans_class->copy_metadata = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_copy_metadata);
   trans_class->transform_meta = GST_DEBUG_FUNCPTR (gst_gpu_base_transform_transform_meta);
 
   klass->process_buffer = gst_gpu_base_transform_process_buffer;

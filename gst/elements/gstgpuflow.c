@@ -98,11 +98,11 @@ may_work_in_place (GstGpuBaseTransform *self, GstBuffer *buffer, GstMemory *memo
 {
   const GpuImageSpec *out = &gst_gpu_base_transform_priv (self)->out.spec, *spec;
 
-  if (!GST_GPU_BASE_TRANSFORM_GET_CLASS (self)->in_place || !memory || memory->parent ||
-      !gst_buffer_is_all_memory_writable (buffer) || gst_buffer_get_video_crop_meta (buffer))
+  if (!GST_GPU_BASE_TRANSFORM_GET_CLASS (self)->in_place || !memory || memory->parent)
     return FALSE;
   spec = gpu_image_spec (gst_gpu_memory_get_image (memory));
-  return spec->format == out->format && spec->width == out->width && spec->height == out->height;
+  return spec->format == out->format && spec->width == out->width && spec->height == out->height &&
+         gst_buffer_is_all_memory_writable (buffer) && !gst_buffer_get_video_crop_meta (buffer);
 }
 
 /* Frames of several streams meet on the element's own. */
@@ -132,8 +132,10 @@ gst_gpu_base_transform_prepare_output_buffer (GstBaseTransform *trans, GstBuffer
   g_autoptr (GError) error = NULL;
   GstFlowReturn result;
 
-  if (gst_base_transform_is_passthrough (trans))
+  if (gst_base_transform_is_passthrough (trans)) {
+    gst_clear_object (&priv->pool);
     return gst_gpu_base_transform_parent ()->prepare_output_buffer (trans, in, out);
+  }
 
   if (!gst_gpu_base_transform_ensure_device (self) || !check_device (self, memory))
     return GST_FLOW_ERROR;

@@ -63,6 +63,31 @@ add_region (GstGpuBaseTransform *self, GstBuffer *out, const GstVideoRegionOfInt
   copy->params = g_list_copy_deep (region->params, (GCopyFunc)(void (*) (void))gst_structure_copy, NULL);
 }
 
+/* A GstVideoMeta describes memory, so it is never copied. GStreamer finds that out by a look-up of the type's tags,
+ * under a lock that all threads of the process share. */
+static gboolean
+has_more_than_layout (GstBuffer *buffer)
+{
+  gpointer state = NULL;
+  GstMeta *meta;
+
+  while ((meta = gst_buffer_iterate_meta (buffer, &state)))
+    if (meta->info->api != GST_VIDEO_META_API_TYPE)
+      return TRUE;
+  return FALSE;
+}
+
+gboolean
+gst_gpu_base_transform_copy_metadata (GstBaseTransform *trans, GstBuffer *in, GstBuffer *out)
+{
+  if (has_more_than_layout (in) || !gst_buffer_is_writable (out))
+    return gst_gpu_base_transform_parent ()->copy_metadata (trans, in, out);
+  if (!gst_buffer_copy_into (out, in, GST_BUFFER_COPY_FLAGS | GST_BUFFER_COPY_TIMESTAMPS, 0, (gsize)-1))
+    return FALSE;
+  GST_BUFFER_FLAG_UNSET (out, GST_BUFFER_FLAG_TAG_MEMORY);
+  return TRUE;
+}
+
 gboolean
 gst_gpu_base_transform_transform_meta (GstBaseTransform *trans, GstBuffer *out, GstMeta *meta, GstBuffer *in)
 {

@@ -25,8 +25,8 @@ struct _GstGpuMemory {
 
   GMutex lock;
   /* Under the lock. */
-  GpuStream *stream;
-  GpuImage *shadow; /* what maps on the host see where they cannot see the image; there while one is open */
+  GpuStream *stream; /* atomic, too, for who only wants to know */
+  GpuImage *shadow;  /* what maps on the host see where they cannot see the image; there while one is open */
   guint host_readers, host_writers;
   guint gpu_readers, gpu_writers;
   GpuStream *gpu_stream; /* of all open maps on the device; NULL if they are on several */
@@ -448,10 +448,14 @@ gst_gpu_memory_fill (GstMemory *memory, GpuImage *image, GpuStream *stream, gsiz
   memory->size = memory->maxsize = size;
 }
 
+/* It is so after the first of many calls, and to look costs less than to write. */
 void
 gst_gpu_memory_set_touched (GstMemory *memory)
 {
-  g_atomic_int_set (&get_root (memory)->touched, TRUE);
+  GstGpuMemory *self = get_root (memory);
+
+  if (!g_atomic_int_get (&self->touched))
+    g_atomic_int_set (&self->touched, TRUE);
 }
 
 /* Public */
@@ -490,16 +494,9 @@ gst_gpu_memory_is_host_addressable (GstMemory *memory)
 GpuStream *
 gst_gpu_memory_get_stream (GstMemory *memory)
 {
-  GstGpuMemory *self;
-  GpuStream *stream;
-
   g_return_val_if_fail (gst_is_gpu_memory (memory), NULL);
 
-  self = get_root (memory);
-  g_mutex_lock (&self->lock);
-  stream = self->stream;
-  g_mutex_unlock (&self->lock);
-  return stream;
+  return g_atomic_pointer_get (&get_root (memory)->stream);
 }
 
 void
@@ -519,7 +516,7 @@ gst_gpu_memory_set_stream (GstMemory *memory, GpuStream *stream)
     g_critical ("the stream of memory %p cannot be set while it is mapped", (void *)memory);
   } else if (self->stream != stream) {
     old = self->stream;
-    self->stream = gpu_stream_ref (stream);
+    g_atomic_pointer_set (&self->stream, gpu_stream_ref (stream));
   }
   g_mutex_unlock (&self->lock);
 

@@ -265,6 +265,65 @@ GST_START_TEST (flush_in_mid_stream_loses_nothing_after_it)
 }
 GST_END_TEST
 
+/* Who else has a pool may stop it; the element goes on. */
+GST_START_TEST (pool_that_somebody_stopped)
+{
+  GstHarness *h = gst_harness_new_parse ("gpuupload ! gpuflip video-direction=horiz");
+  GstVideoInfo info;
+  GstBuffer *out;
+
+  info_init (&info, "RGB", 33, 17);
+  gst_harness_set_src_caps (h, frame_caps ("RGB", 33, 17, FALSE));
+  out = push_and_pull (h, frame_new (&info, 1));
+  for (guint i = 2; i < 4; i++) {
+    g_autoptr (GstBufferPool) pool = gst_object_ref (out->pool);
+
+    gst_buffer_unref (out);
+    fail_unless (gst_buffer_pool_set_active (pool, FALSE));
+    out = push_and_pull (h, frame_new (&info, i));
+    fail_unless (out->pool == pool);
+    fail_unless (gst_buffer_pool_is_active (pool));
+  }
+  gst_buffer_unref (out);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+/* G13: what is said of a frame goes through, whether or not it has more metas than a GstVideoMeta. */
+GST_START_TEST (times_flags_and_metas_go_through)
+{
+  GstHarness *h = gst_harness_new_parse ("gpuupload ! " CHAIN " ! gpudownload");
+  g_autoptr (GstCaps) reference = gst_caps_new_empty_simple ("timestamp/x-test");
+  GstVideoInfo info;
+
+  info_init (&info, "RGB", 65, 49);
+  gst_harness_set_src_caps (h, frame_caps ("RGB", 65, 49, FALSE));
+  for (guint i = 0; i < 4; i++) {
+    const gboolean has_reference = i % 2;
+    GstBuffer *frame = frame_new (&info, i), *out;
+    GstReferenceTimestampMeta *meta;
+
+    GST_BUFFER_PTS (frame) = i * GST_SECOND + 1;
+    GST_BUFFER_DTS (frame) = i * GST_SECOND + 2;
+    GST_BUFFER_DURATION (frame) = 3;
+    GST_BUFFER_FLAG_SET (frame, GST_BUFFER_FLAG_MARKER);
+    if (has_reference)
+      gst_buffer_add_reference_timestamp_meta (frame, reference, 4, 5);
+    out = push_and_pull (h, frame);
+    fail_unless_equals_uint64 (GST_BUFFER_PTS (out), i * GST_SECOND + 1);
+    fail_unless_equals_uint64 (GST_BUFFER_DTS (out), i * GST_SECOND + 2);
+    fail_unless_equals_uint64 (GST_BUFFER_DURATION (out), 3);
+    fail_unless (GST_BUFFER_FLAG_IS_SET (out, GST_BUFFER_FLAG_MARKER));
+    fail_if (GST_BUFFER_FLAG_IS_SET (out, GST_BUFFER_FLAG_TAG_MEMORY));
+    meta = gst_buffer_get_reference_timestamp_meta (out, reference);
+    fail_unless (has_reference == (meta != NULL));
+    fail_unless (!meta || (meta->timestamp == 4 && meta->duration == 5));
+    gst_buffer_unref (out);
+  }
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
 /* G8: one device is asked for, and the neighbours that leave it open share it. */
 GST_START_TEST (neighbours_share_a_device)
 {
@@ -480,6 +539,8 @@ pipeline_suite (void)
   tcase_add_test (tc, tee_to_two_branches);
   tcase_add_test (tc, flush_seek_and_eos);
   tcase_add_test (tc, flush_in_mid_stream_loses_nothing_after_it);
+  tcase_add_test (tc, pool_that_somebody_stopped);
+  tcase_add_test (tc, times_flags_and_metas_go_through);
   tcase_add_test (tc, neighbours_share_a_device);
   tcase_add_test (tc, device_of_the_frames_is_adopted);
   tcase_add_test (tc, frame_of_another_device_is_refused);

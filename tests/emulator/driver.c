@@ -18,7 +18,7 @@
 
 #define EXPORT __attribute__ ((visibility ("default")))
 #define FATBIN_MAGIC 0xba55ed50u
-#define GPU_BYTES ((size_t)32 << 30)
+#define GPU_BYTES ((size_t)256 << 30)
 
 /* By address, the handle of every pool and module. */
 static char pool, module;

@@ -23,6 +23,7 @@ typedef enum {
 } State;
 
 typedef struct {
+  EmulatedIndex index;
   State state;
   Fiber *fiber; /* NULL if not begun */
   EmulatedPlace place;
@@ -39,6 +40,7 @@ typedef struct {
   unsigned n_threads;
   unsigned n_ended;
   unsigned n_at_barrier;
+  unsigned n_in_warp;
   unsigned current;
   Thread threads[EMULATED_MAX_THREADS];
 
@@ -73,30 +75,22 @@ emulated_kernel (size_t i)
 }
 
 /* A random number below @n, by splitmix64. */
-static uint64_t
-by_chance (uint64_t n)
+static uint32_t
+by_chance (uint32_t n)
 {
   uint64_t x = gpu->chance += UINT64_C (0x9e3779b97f4a7c15);
 
   x = (x ^ (x >> 30)) * UINT64_C (0xbf58476d1ce4e5b9);
   x = (x ^ (x >> 27)) * UINT64_C (0x94d049bb133111eb);
-  return (x ^ (x >> 31)) % n;
-}
-
-static EmulatedIndex
-index_of (uint64_t i, EmulatedIndex extent)
-{
-  return (EmulatedIndex){(unsigned)(i % extent.x), (unsigned)(i / extent.x % extent.y),
-                         (unsigned)(i / extent.x / extent.y)};
+  return (uint32_t)(((x ^ (x >> 31)) >> 32) * n >> 32);
 }
 
 static void
 describe (const char *text, unsigned number)
 {
   const Thread *thread = &gpu->threads[number];
-  const EmulatedIndex index = index_of (number, emulated_thread.blockDim);
 
-  fprintf (stderr, "%s thread (%u, %u, %u)", text, index.x, index.y, index.z);
+  fprintf (stderr, "%s thread (%u, %u, %u)", text, thread->index.x, thread->index.y, thread->index.z);
   if (thread->state == THREAD_AT_BARRIER || thread->state == THREAD_IN_WARP)
     fprintf (stderr, " waits in %s:%d", thread->place.file, thread->place.line);
   if (thread->state == THREAD_IN_WARP)
@@ -188,8 +182,10 @@ try_warp (unsigned number)
       lanes[i].result = lanes[source].value;
   }
   for (unsigned i = 0; i < n_lanes; i++)
-    if ((mask >> i & 1) && lanes[i].state == THREAD_IN_WARP)
+    if ((mask >> i & 1) && lanes[i].state == THREAD_IN_WARP) {
+      gpu->n_in_warp--;
       make_ready (first + i);
+    }
 }
 
 static void
@@ -201,7 +197,7 @@ end_thread (unsigned number)
   gpu->threads[number].state = THREAD_ENDED;
   gpu->n_ended++;
   try_barrier ();
-  for (unsigned i = first; i < first + n_lanes; i++)
+  for (unsigned i = first; gpu->n_in_warp > 0 && i < first + n_lanes; i++)
     if (gpu->threads[i].state == THREAD_IN_WARP && (gpu->threads[i].mask >> (number - first) & 1))
       try_warp (i);
 }
@@ -234,7 +230,7 @@ choose (void)
   gpu->first_ready = (gpu->first_ready + 1) % EMULATED_MAX_THREADS;
   gpu->n_ready--;
   gpu->current = number;
-  emulated_thread.threadIdx = index_of (number, emulated_thread.blockDim);
+  emulated_thread.threadIdx = gpu->threads[number].index;
   return true;
 }
 
@@ -287,6 +283,7 @@ wait_in (State state, EmulatedPlace place)
     gpu->n_at_barrier++;
     try_barrier ();
   } else {
+    gpu->n_in_warp++;
     try_warp (number);
   }
   choose ();
@@ -356,6 +353,13 @@ run_block (EmulatedIndex index)
   go_on (gpu->caller);
 }
 
+static EmulatedIndex
+index_of (uint64_t i, EmulatedIndex extent)
+{
+  return (EmulatedIndex){(unsigned)(i % extent.x), (unsigned)(i / extent.x % extent.y),
+                         (unsigned)(i / extent.x / extent.y)};
+}
+
 static uint64_t
 common_divisor (uint64_t a, uint64_t b)
 {
@@ -389,10 +393,12 @@ emulated_run_grid (const EmulatedKernel *kernel, const void *arg, EmulatedIndex 
   gpu->caller = fiber_begin ();
   emulated_thread.gridDim = grid;
   emulated_thread.blockDim = block;
+  for (unsigned i = 0; i < gpu->n_threads; i++)
+    gpu->threads[i].index = index_of (i, block);
   if (gpu->has_chance) {
     /* A walk in steps that have no divisor in common with the number of blocks meets each once. */
-    at = by_chance (n);
-    step = 1 + by_chance (n);
+    at = by_chance (n < UINT32_MAX ? (uint32_t)n : UINT32_MAX);
+    step = 1 + by_chance (n < UINT32_MAX ? (uint32_t)n : UINT32_MAX);
     while (common_divisor (step, n) > 1)
       step++;
   }

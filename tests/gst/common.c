@@ -4,6 +4,8 @@
  */
 #include "common.h"
 
+#include "../emulator/open.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -30,6 +32,7 @@ test_run (int argc, char **argv, Suite *(*suite) (void), const char *name)
 {
   gint failed;
 
+  open_fake_cuda ();
   g_setenv ("CK_FORK", "no", TRUE);
   gst_check_init (&argc, &argv);
   if (!is_cpu ()) {

@@ -7,6 +7,8 @@
 #include "common.h"
 #include "picture.h"
 
+#include "../emulator/open.h"
+
 #include <string.h>
 
 /* cpu:0 and cpu:1, or the first two GPUs; the second may be missing. */
@@ -521,6 +523,7 @@ main (int argc, char **argv)
 {
   const char *name = g_getenv ("GPUCACHE_DEVICE");
 
+  open_fake_cuda ();
   if (name && g_str_has_prefix (name, "cuda")) {
     GpuDevice *second = gpu_device_open ("cuda:1", NULL);
 

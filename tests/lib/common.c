@@ -7,6 +7,7 @@
 #include "context.h"
 #include "watch.h"
 
+#include "../emulator/open.h"
 #include "gpucache/device-priv.h"
 
 #include <stdio.h>
@@ -63,6 +64,7 @@ test_init (int *argc, char ***argv)
     fprintf (stderr, "GPUCACHE_TEST_DEVICE=%s is none of cpu, lazy, cuda\n", device_kind ());
     exit (1);
   }
+  open_fake_cuda ();
   if (test_is_cuda ()) {
     g_autoptr (GError) error = NULL;
     unsigned count = gpu_device_cuda_count (&error);

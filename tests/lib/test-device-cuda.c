@@ -3,15 +3,15 @@
  * The CUDA device against a fake driver (fake-cuda.c), where a GPU is not needed: which driver calls each function of
  * the seam makes, what becomes of their failures, and that all that was taken is given back.
  *
- * The fake is opened first, by its path in FAKE_CUDA_LIBRARY. It has the soname of the real driver, so that the
- * library, which opens the driver by that name, gets it.
+ * The fake is opened first, by its path in FAKE_CUDA_LIBRARY.
  */
 #include "fake-cuda.h"
+
+#include "../emulator/open.h"
 
 #include <gpucache/device-priv.h>
 #include <gpucache/gpucache.h>
 
-#include <dlfcn.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -667,13 +667,11 @@ test_driver (const void *data)
 int
 main (int argc, char **argv)
 {
-  const char *path = g_getenv ("FAKE_CUDA_LIBRARY");
-  void *library;
+  void *library = open_fake_cuda ();
 
   g_test_init (&argc, &argv, NULL);
-  library = path ? dlopen (path, RTLD_NOW | RTLD_LOCAL) : NULL;
   if (!library)
-    g_error ("cannot open FAKE_CUDA_LIBRARY=%s: %s", path ? path : "", path ? dlerror () : "set it to the fake driver");
+    g_error ("set FAKE_CUDA_LIBRARY to the path of the fake driver");
   fake = dlsym (library, "fake_cuda");
   g_assert_nonnull (fake);
 

@@ -5,10 +5,11 @@
  */
 #include "fake-cuda.h"
 
+#include "../emulator/open.h"
+
 #include <gpucache/gpucache.h>
 #include <gpucache/device-priv.h>
 
-#include <dlfcn.h>
 #include <string.h>
 
 static const FakeCuda *fake;
@@ -270,13 +271,11 @@ test_destination_breaks (Pair *pair, const void *data)
 int
 main (int argc, char **argv)
 {
-  const char *path = g_getenv ("FAKE_CUDA_LIBRARY");
-  void *library;
+  void *library = open_fake_cuda ();
 
   g_test_init (&argc, &argv, NULL);
-  library = path ? dlopen (path, RTLD_NOW | RTLD_LOCAL) : NULL;
   if (!library)
-    g_error ("cannot open FAKE_CUDA_LIBRARY=%s: %s", path ? path : "", path ? dlerror () : "set it to the fake driver");
+    g_error ("set FAKE_CUDA_LIBRARY to the path of the fake driver");
   fake = dlsym (library, "fake_cuda");
   g_assert_nonnull (fake);
 

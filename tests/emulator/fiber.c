@@ -12,14 +12,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#ifdef __SANITIZE_ADDRESS__
-#define HAVE_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAVE_ASAN 1
-#endif
-#endif
-
 #ifdef HAVE_ASAN
 #include <sanitizer/common_interface_defs.h>
 #endif

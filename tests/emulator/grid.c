@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #ifdef HAVE_VALGRIND
 #include <valgrind/memcheck.h>
 #endif
@@ -322,18 +323,26 @@ emulated_sync_warp (uint32_t mask, EmulatedPlace place)
   emulated_shuffle (mask, 0, 0, place);
 }
 
-/* Word by word, and not by a function of the C library, which AddressSanitizer would have look at what guards the
- * variables. */
+/* With AddressSanitizer word by word: it would have memset() look at what guards the variables. */
 __attribute__ ((no_sanitize ("address"))) static void
-poison_shared (void)
+fill_shared (uint8_t value)
 {
-  const uint64_t poison = EMULATED_POISON * UINT64_C (0x0101010101010101);
+#ifdef HAVE_ASAN
   uint8_t *begin = (uint8_t *)(((uintptr_t)shared_begin + 7) & ~(uintptr_t)7);
 
   for (volatile uint64_t *p = (uint64_t *)(void *)begin; (uint8_t *)(p + 1) <= shared_end; p++)
-    *p = poison;
+    *p = value * UINT64_C (0x0101010101010101);
+#else
+  memset (shared_begin, value, (size_t)(shared_end - shared_begin));
+#endif
+}
+
+static void
+poison_shared (void)
+{
+  fill_shared (EMULATED_POISON);
 #ifdef HAVE_VALGRIND
-  VALGRIND_MAKE_MEM_UNDEFINED (begin, shared_end - begin);
+  VALGRIND_MAKE_MEM_UNDEFINED (shared_begin, shared_end - shared_begin);
 #endif
 }
 
@@ -406,5 +415,7 @@ emulated_run_grid (const EmulatedKernel *kernel, const void *arg, EmulatedIndex 
     run_block (index_of (at, grid));
     at = (at + step) % n;
   }
+  /* What the compiler has of its own there is as it was. */
+  fill_shared (0);
   fiber_end (gpu->caller);
 }

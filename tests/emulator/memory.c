@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef HAVE_ASAN
 #include <sanitizer/asan_interface.h>
 #else
 #define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))

@@ -41,7 +41,9 @@ picture_spec (GpuFormat format, uint32_t width, uint32_t height, Layout layout)
     if (layout == LAYOUT_ODD)
       end = (end + 4) | 1;
   }
-  gpu_image_spec_init_full (&spec, format, width, height, stride, offset, end + 16, &error);
+  /* A packed picture ends with its memory, so that what goes beyond it is found. */
+  gpu_image_spec_init_full (&spec, format, width, height, stride, offset, layout == LAYOUT_PACKED ? end : end + 16,
+                            &error);
   g_assert_no_error (error);
   return spec;
 }

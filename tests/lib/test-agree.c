@@ -70,6 +70,16 @@ check (Pair *pair, const GpuImageSpec *from, const GpuImageSpec *to, PictureOp o
   g_free (result[1]);
 }
 
+/* A picture that lies in any way in its memory in which its format can. */
+static GpuImageSpec
+random_spec (Pair *pair, unsigned format, uint32_t width, uint32_t height)
+{
+  const Layout layout = (Layout)(number (pair, N_LAYOUTS) - 1);
+  const bool is_wide = gpu_format_info ((GpuFormat)format)->bits > 8;
+
+  return picture_spec ((GpuFormat)format, width, height, is_wide && layout == LAYOUT_ODD ? LAYOUT_WORDS : layout);
+}
+
 static bool
 convert (GpuStream *stream, GpuImage *src, GpuImage *dst, const void *params, GError **error)
 {
@@ -90,14 +100,36 @@ test_convert (Pair *pair, const void *data)
     for (unsigned to = FIRST_FORMAT; to <= GPU_LAST_PICTURE_FORMAT; to++)
       for (unsigned turn = 0; turn < TURNS; turn++) {
         const uint32_t width = number (pair, 150), height = number (pair, 40);
-        const GpuImageSpec src = test_spec ((GpuFormat)from, width, height);
-        const GpuImageSpec dst = test_spec ((GpuFormat)to, width, height);
+        const GpuImageSpec src = random_spec (pair, from, width, height);
+        const GpuImageSpec dst = random_spec (pair, to, width, height);
         GpuConvert params;
 
         gpu_convert_init (&params);
         params.src = random_colorimetry (pair);
         params.dst = random_colorimetry (pair);
         check (pair, &src, &dst, convert, &params);
+      }
+}
+
+static bool
+flip (GpuStream *stream, GpuImage *src, GpuImage *dst, const void *params, GError **error)
+{
+  return gpu_flip (stream, src, dst, *(const GpuOrientation *)params, error);
+}
+
+static void
+test_flip (Pair *pair, const void *data)
+{
+  for (unsigned format = FIRST_FORMAT; format <= GPU_LAST_PICTURE_FORMAT; format++)
+    for (unsigned i = 0; i <= GPU_ORIENTATION_UR_LL; i++)
+      for (unsigned turn = 0; turn < TURNS; turn++) {
+        const GpuOrientation orientation = (GpuOrientation)i;
+        const uint32_t width = number (pair, 200), height = number (pair, 100);
+        const bool turned = gpu_orientation_is_transposed (orientation);
+        const GpuImageSpec src = random_spec (pair, format, width, height);
+        const GpuImageSpec dst = random_spec (pair, format, turned ? height : width, turned ? width : height);
+
+        check (pair, &src, &dst, flip, &orientation);
       }
 }
 
@@ -113,8 +145,8 @@ test_resize (Pair *pair, const void *data)
   for (unsigned format = FIRST_FORMAT; format <= GPU_LAST_PICTURE_FORMAT; format++)
     for (unsigned filter = 0; filter < GPU_N_RESIZE_FILTERS; filter++)
       for (unsigned turn = 0; turn < 2 * TURNS; turn++) {
-        const GpuImageSpec src = test_spec ((GpuFormat)format, number (pair, 200), number (pair, 100));
-        const GpuImageSpec dst = test_spec ((GpuFormat)format, number (pair, 200), number (pair, 100));
+        const GpuImageSpec src = random_spec (pair, format, number (pair, 200), number (pair, 100));
+        const GpuImageSpec dst = random_spec (pair, format, number (pair, 200), number (pair, 100));
         const GpuResize params = {.filter = (GpuResizeFilter)filter, .antialias = turn % 2};
 
         check (pair, &src, &dst, resize, &params);
@@ -135,8 +167,8 @@ test_normalize (Pair *pair, const void *data)
     const GpuFormatInfo *info = gpu_format_info ((GpuFormat)format);
 
     for (unsigned turn = 0; info->bits == 8 && turn < 4 * TURNS; turn++) {
-      const GpuImageSpec src = test_spec ((GpuFormat)format, number (pair, 200), number (pair, 40));
-      GpuImageSpec dst = src;
+      const GpuImageSpec src = random_spec (pair, format, number (pair, 200), number (pair, 40));
+      GpuImageSpec dst = random_spec (pair, format, src.width, src.height);
       GpuNormalize params;
 
       gpu_normalize_init (&params);
@@ -162,6 +194,7 @@ main (int argc, char **argv)
 {
   test_init (&argc, &argv);
   PAIR_TEST ("/agree/convert", test_convert);
+  PAIR_TEST ("/agree/flip", test_flip);
   PAIR_TEST ("/agree/resize", test_resize);
   PAIR_TEST ("/agree/normalize", test_normalize);
   return g_test_run ();

@@ -147,12 +147,48 @@ struct Column {
   uint32_t weights;
 };
 
-static __device__ __forceinline__ Column
-make_column (const GpuResizeAxis &axis, uint32_t x, unsigned bytes)
-{
-  const GpuResizeTap tap = gpu_resize_linear_fast (&axis, x);
+#define MOST_PIXELS 4
+#define BLOCK_ROWS (GPU_RESIZE_LINES * GPU_RESIZE_BLOCK_Y)
 
-  return Column{tap.i0 * bytes, tap.i1 * bytes, (GPU_RESIZE_ONE - tap.weight) | tap.weight << 16};
+/* Where the columns and rows of a block come from, worked out once for all that are in the same. */
+struct Taps {
+  alignas (16) uint32_t left[MOST_PIXELS * GPU_RESIZE_BLOCK_X];
+  alignas (16) uint32_t right[MOST_PIXELS * GPU_RESIZE_BLOCK_X];
+  alignas (16) uint32_t weights[MOST_PIXELS * GPU_RESIZE_BLOCK_X];
+  GpuResizeTap row[BLOCK_ROWS];
+};
+
+/* For @columns columns from @x on, and BLOCK_ROWS rows from @y on. For all threads of the block to call. */
+static __device__ __forceinline__ void
+make_taps (const GpuResizePlane &plane, uint32_t x, uint32_t columns, uint32_t y, Taps &taps)
+{
+  static_assert ((MOST_PIXELS + 1) * GPU_RESIZE_BLOCK_X <= GPU_RESIZE_BLOCK_X * GPU_RESIZE_BLOCK_Y &&
+                     BLOCK_ROWS <= GPU_RESIZE_BLOCK_X,
+                 "a thread has one column or one row");
+  const unsigned thread = threadIdx.y * GPU_RESIZE_BLOCK_X + threadIdx.x;
+
+  if (thread < columns) {
+    const GpuResizeTap tap = gpu_resize_linear_fast (&plane.x, min (x + thread, plane.width - 1));
+
+    taps.left[thread] = tap.i0 * plane.bytes;
+    taps.right[thread] = tap.i1 * plane.bytes;
+    taps.weights[thread] = (GPU_RESIZE_ONE - tap.weight) | tap.weight << 16;
+  } else if (thread - columns < BLOCK_ROWS) {
+    taps.row[thread - columns] = gpu_resize_linear_fast (&plane.y, min (y + thread - columns, plane.height - 1));
+  }
+  __syncthreads ();
+}
+
+template <unsigned pixels>
+static __device__ __forceinline__ void
+load_columns (const Taps &taps, Column column[pixels])
+{
+#pragma unroll
+  for (unsigned k = 0; k < pixels; k++) {
+    const unsigned i = threadIdx.x * pixels + k;
+
+    column[k] = Column{taps.left[i], taps.right[i], taps.weights[i]};
+  }
 }
 
 /* Of two pixels in a row, the same byte of both side by side: bytes 0 and 1 in the first word, 2 and 3 in the second.
@@ -258,9 +294,113 @@ store_triples (uint8_t *dst, uint32_t pixel, uint32_t n)
     *(uint32_t *)(dst + 4 * lane) = word;
 }
 
+/* Of pixels that lie near each other in a row, all in words: 8 bytes from the first one's left sample on, and which of
+ * these are both samples of bytes 0 and 1, and of bytes 2 and 3, of the destination. */
+struct Window {
+  uint32_t first;
+  uint32_t skip;
+  bool has[2]; /* words beyond the first one */
+  uint32_t order[2];
+};
+
+template <unsigned bytes>
+static __device__ __forceinline__ Window
+make_window (const Column *column, uint32_t row_bytes)
+{
+  const uint32_t first = column[0].left & ~3u;
+  Window window = {first, 8 * (column[0].left & 3), {first + 4 < row_bytes, first + 8 < row_bytes}, {0, 0}};
+
+#pragma unroll
+  for (unsigned i = 0; i < 4; i++) {
+    const uint32_t left = column[i / bytes].left - column[0].left + i % bytes;
+    const uint32_t right = column[i / bytes].right - column[0].left + i % bytes;
+
+    window.order[i / 2] |= (left | right << 4) << (i % 2 * 8);
+  }
+  return window;
+}
+
+struct WindowWords {
+  uint32_t word[3];
+};
+
+static __device__ __forceinline__ WindowWords
+load_window (const uint8_t *row, const Window &window)
+{
+  const uint32_t *p = (const uint32_t *)(row + window.first);
+  WindowWords words = {{p[0], 0, 0}};
+
+  if (window.has[0])
+    words.word[1] = p[1];
+  if (window.has[1])
+    words.word[2] = p[2];
+  return words;
+}
+
+/* The four bytes of one row; each has its pixel's weights. */
+template <unsigned bytes>
+static __device__ __forceinline__ uint32_t
+mix_window (const WindowWords &upper, const WindowWords &lower, const Window &window, const Column *column,
+            uint32_t weight)
+{
+  uint32_t pair[2][2], sum[4];
+
+#pragma unroll
+  for (unsigned i = 0; i < 2; i++) {
+    const uint32_t *word = i ? lower.word : upper.word;
+    const uint32_t low = __funnelshift_r (word[0], word[1], window.skip);
+    const uint32_t high = __funnelshift_r (word[1], word[2], window.skip);
+
+    pair[i][0] = __byte_perm (low, high, window.order[0]);
+    pair[i][1] = __byte_perm (low, high, window.order[1]);
+  }
+#pragma unroll
+  for (unsigned i = 0; i < 4; i++) {
+    const uint32_t weights = column[i / bytes].weights;
+    const uint32_t above = i % 2 ? __dp2a_hi (weights, pair[0][i / 2], 0u) : __dp2a_lo (weights, pair[0][i / 2], 0u);
+    const uint32_t below = i % 2 ? __dp2a_hi (weights, pair[1][i / 2], 0u) : __dp2a_lo (weights, pair[1][i / 2], 0u);
+
+    sum[i] = above * (GPU_RESIZE_ONE - weight) + below * weight + (1u << (2 * GPU_RESIZE_BITS - 1));
+  }
+  return __byte_perm (__byte_perm (sum[0], sum[1], 0x0073), __byte_perm (sum[2], sum[3], 0x0073), 0x5410);
+}
+
+/* Four bytes of each of some rows, of a picture that shrinks to no less than half its width: what four bytes come from
+ * then lies within 8. */
 template <unsigned bytes>
 static __device__ __forceinline__ void
-resize_lines (const GpuResizePlane &plane, uint32_t thread, uint32_t y)
+resize_near_lines (const GpuResizePlane &plane, const Taps &taps, uint32_t thread, uint32_t y)
+{
+  const uint32_t x0 = thread * (4 / bytes);
+  Column column[4 / bytes];
+  WindowWords upper[GPU_RESIZE_LINES], lower[GPU_RESIZE_LINES];
+  uint32_t weight[GPU_RESIZE_LINES];
+
+  if (x0 >= plane.width)
+    return;
+  load_columns<4 / bytes> (taps, column);
+  const Window window = make_window<bytes> (column, plane.x.src * bytes);
+#pragma unroll
+  for (unsigned r = 0; r < GPU_RESIZE_LINES; r++) {
+    const GpuResizeTap v = taps.row[threadIdx.y + r * GPU_RESIZE_BLOCK_Y];
+
+    weight[r] = v.weight;
+    upper[r] = load_window (plane.src + v.i0 * plane.src_stride, window);
+    lower[r] = load_window (plane.src + v.i1 * plane.src_stride, window);
+  }
+#pragma unroll
+  for (unsigned r = 0; r < GPU_RESIZE_LINES; r++) {
+    const uint32_t row = y + r * GPU_RESIZE_BLOCK_Y;
+
+    if (row < plane.height)
+      *(uint32_t *)(plane.dst + row * plane.dst_stride + x0 * bytes) =
+          mix_window<bytes> (upper[r], lower[r], window, column, weight[r]);
+  }
+}
+
+template <unsigned bytes>
+static __device__ __forceinline__ void
+resize_lines (const GpuResizePlane &plane, const Taps &taps, uint32_t thread, uint32_t y)
 {
   const unsigned pixels = bytes > 2 ? 1 : 4 / bytes;
   const uint32_t x0 = thread * pixels, row_bytes = plane.x.src * bytes;
@@ -271,18 +411,17 @@ resize_lines (const GpuResizePlane &plane, uint32_t thread, uint32_t y)
 
   if (bytes != 3 && !exists)
     return;
-#pragma unroll
-  for (unsigned k = 0; k < pixels; k++)
-    column[k] = make_column (plane.x, min (x0 + k, plane.width - 1), bytes);
+  load_columns<pixels> (taps, column);
 #pragma unroll
   for (unsigned r = 0; r < GPU_RESIZE_LINES; r++) {
-    const GpuResizeTap v = gpu_resize_linear_fast (&plane.y, min (y + r * GPU_RESIZE_BLOCK_Y, plane.height - 1));
+    const GpuResizeTap v = taps.row[threadIdx.y + r * GPU_RESIZE_BLOCK_Y];
+    const uint8_t *above = plane.src + v.i0 * plane.src_stride, *below = plane.src + v.i1 * plane.src_stride;
 
     weight[r] = v.weight;
 #pragma unroll
     for (unsigned k = 0; k < pixels; k++) {
-      upper[r][k] = load_raw<bytes> (plane.src + v.i0 * plane.src_stride, row_bytes, column[k]);
-      lower[r][k] = load_raw<bytes> (plane.src + v.i1 * plane.src_stride, row_bytes, column[k]);
+      upper[r][k] = load_raw<bytes> (above, row_bytes, column[k]);
+      lower[r][k] = load_raw<bytes> (below, row_bytes, column[k]);
     }
   }
 #pragma unroll
@@ -303,25 +442,35 @@ resize_lines (const GpuResizePlane &plane, uint32_t thread, uint32_t y)
 static __device__ __forceinline__ void
 run_resize_bilinear_lines (const GpuResizeArgs &args)
 {
-  const unsigned rows = GPU_RESIZE_LINES * GPU_RESIZE_BLOCK_Y;
+  __shared__ Taps taps;
   const uint32_t thread = blockIdx.x * GPU_RESIZE_BLOCK_X + threadIdx.x;
 
-  for (uint64_t row = (uint64_t)blockIdx.y * rows + threadIdx.y; row < args.rows.total;
-       row += (uint64_t)gridDim.y * rows) {
+  for (uint64_t row = (uint64_t)blockIdx.y * BLOCK_ROWS; row < args.rows.total;
+       row += (uint64_t)gridDim.y * BLOCK_ROWS) {
     const unsigned i = gpu_plane_of_row (args.rows, row);
     const GpuResizePlane &plane = args.plane[i];
-    const uint32_t y = (uint32_t)(row - args.rows.first[i]);
+    const uint32_t first = (uint32_t)(row - args.rows.first[i]), y = first + threadIdx.y;
+    const uint32_t columns = GPU_RESIZE_BLOCK_X * (plane.bytes > 2 ? 1 : 4 / plane.bytes);
+    const bool is_near = plane.x.src <= 2 * (uint64_t)plane.x.dst;
 
-    if (y >= plane.height)
+    if (blockIdx.x * columns >= plane.width)
       continue;
-    if (plane.bytes == 1)
-      resize_lines<1> (plane, thread, y);
+    make_taps (plane, blockIdx.x * columns, columns, first, taps);
+    if (y >= plane.height)
+      ;
+    else if (plane.bytes == 1 && is_near)
+      resize_near_lines<1> (plane, taps, thread, y);
+    else if (plane.bytes == 1)
+      resize_lines<1> (plane, taps, thread, y);
+    else if (plane.bytes == 2 && is_near)
+      resize_near_lines<2> (plane, taps, thread, y);
     else if (plane.bytes == 2)
-      resize_lines<2> (plane, thread, y);
+      resize_lines<2> (plane, taps, thread, y);
     else if (plane.bytes == 3)
-      resize_lines<3> (plane, thread, y);
+      resize_lines<3> (plane, taps, thread, y);
     else
-      resize_lines<4> (plane, thread, y);
+      resize_lines<4> (plane, taps, thread, y);
+    __syncthreads ();
   }
 }
 

@@ -127,6 +127,23 @@ test_layouts (OpFixture *fixture, const void *data)
     }
 }
 
+/* Rows of whole words, shrunk to half and to a little more or less: four bytes come from 8, or do not. */
+static void
+test_halves (OpFixture *fixture, const void *data)
+{
+  static const GpuFormat formats[] = {GPU_FORMAT_GRAY8, GPU_FORMAT_NV12, GPU_FORMAT_I420, GPU_FORMAT_RGB};
+  static const uint32_t widths[][2] = {{64, 32}, {72, 32}, {288, 136}, {248, 128}, {80, 248}, {512, 256}, {520, 256}};
+  static const GpuResizeFilter bilinear = GPU_RESIZE_BILINEAR;
+
+  for (unsigned f = 0; f < G_N_ELEMENTS (formats); f++)
+    for (unsigned i = 0; i < G_N_ELEMENTS (widths); i++) {
+      GpuImageSpec src = picture_spec (formats[f], widths[i][0], 38, LAYOUT_DEFAULT);
+      GpuImageSpec dst = picture_spec (formats[f], widths[i][1], 21, LAYOUT_PACKED);
+
+      picture_check (fixture->stream, &src, &dst, resize, bilinear_reference, &bilinear);
+    }
+}
+
 /* A side so long that positions no longer fit the fast arithmetic. */
 static void
 test_long (OpFixture *fixture, const void *data)
@@ -601,6 +618,7 @@ main (int argc, char **argv)
   OP_TEST ("/resize/nearest", test_nearest);
   OP_TEST ("/resize/bilinear", test_bilinear);
   OP_TEST ("/resize/layouts", test_layouts);
+  OP_TEST ("/resize/halves", test_halves);
   OP_TEST ("/resize/long", test_long);
   OP_TEST ("/resize/accuracy", test_accuracy);
   OP_TEST ("/resize/identity", test_identity);

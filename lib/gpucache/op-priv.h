@@ -71,5 +71,8 @@ GpuImage *gpu_op_scratch (GpuStream *stream, GpuMemoryKind kind, size_t size, GE
  * blocks of @block rows. */
 void gpu_op_add_rows (GpuPixelRows *rows, unsigned plane, uint32_t n, unsigned block);
 
+/** CUDA's limit on blocks in y. */
+#define GPU_OP_MAX_BLOCKS_Y 65535u
+
 /** The launch's extent in y for @rows; kernels loop over the rows beyond what a grid can hold. */
 uint32_t gpu_op_extent_y (const GpuPixelRows *rows, unsigned block);

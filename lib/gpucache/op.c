@@ -4,9 +4,6 @@
  */
 #include "op-priv.h"
 
-/* CUDA's limit on blocks in y. */
-#define MAX_GRID_Y 65535u
-
 static bool
 check_device (const char *name, const char *what, GpuStream *stream, GpuImage *image, GError **error)
 {
@@ -224,7 +221,7 @@ gpu_op_check_elements (const char *name, GpuImage *image, GError **error)
 GpuExtent
 gpu_op_quad_extent (uint32_t width, uint64_t rows)
 {
-  return (GpuExtent){(width - 1) / 4 + 1, (uint32_t)MIN (rows, (uint64_t)MAX_GRID_Y * GPU_OP_QUAD_BLOCK_Y), 1};
+  return (GpuExtent){(width - 1) / 4 + 1, (uint32_t)MIN (rows, (uint64_t)GPU_OP_MAX_BLOCKS_Y * GPU_OP_QUAD_BLOCK_Y), 1};
 }
 
 GpuExtent
@@ -268,5 +265,5 @@ gpu_op_add_rows (GpuPixelRows *rows, unsigned plane, uint32_t n, unsigned block)
 uint32_t
 gpu_op_extent_y (const GpuPixelRows *rows, unsigned block)
 {
-  return (uint32_t)MIN (rows->total, (uint64_t)MAX_GRID_Y * block);
+  return (uint32_t)MIN (rows->total, (uint64_t)GPU_OP_MAX_BLOCKS_Y * block);
 }

@@ -96,3 +96,52 @@ gpu_round_to_integer (float value)
 {
   return (int32_t)gpu_float_bits (value * gpu_float_from_bits (1));
 }
+
+/** Adds to @add the product of 16 lines of 32 bytes by 8 columns of 32 signed bytes, all lanes of a warp together. Lane
+ * l has of lines l / 4 and l / 4 + 8 bytes 4 (l % 4) and following, and 16 beyond those: @lines in this order, first of
+ * both lines, then further on; of column l / 4 the same bytes; and of the sums those of both lines in columns 2 (l % 4)
+ * and following. */
+static __device__ __forceinline__ void
+gpu_multiply_lines (int32_t sum[4], const uint32_t lines[4], uint2 columns, const int32_t add[4])
+{
+#ifndef __CUDACC__
+  /* What a warp's lanes have, for each other to see. */
+  __shared__ uint32_t all[32][32][6];
+  uint32_t (*warp)[6] = all[(threadIdx.y * blockDim.x + threadIdx.x) / 32];
+  const unsigned lane = threadIdx.x % 32;
+  const uint32_t own[6] = {lines[0], lines[1], lines[2], lines[3], columns.x, columns.y};
+
+  memcpy (warp[lane], own, sizeof own);
+  __syncwarp ();
+  for (unsigned i = 0; i < 4; i++) {
+    uint32_t total = (uint32_t)add[i];
+
+    for (unsigned k = 0; k < 32; k++) {
+      const uint32_t *line = warp[lane / 4 * 4 + k % 16 / 4], *column = warp[(lane % 4 * 2 + i % 2) * 4 + k % 16 / 4];
+      const uint32_t byte = line[i / 2 + k / 16 * 2] >> 8 * (k % 4) & 0xff;
+
+      total += byte * (uint32_t)(int8_t)(column[4 + k / 16] >> 8 * (k % 4));
+    }
+    sum[i] = (int32_t)total;
+  }
+  __syncwarp ();
+#elif __CUDA_ARCH__ >= 800
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+               "{%10, %11, %12, %13};"
+               : "=r"(sum[0]), "=r"(sum[1]), "=r"(sum[2]), "=r"(sum[3])
+               : "r"(lines[0]), "r"(lines[1]), "r"(lines[2]), "r"(lines[3]), "r"(columns.x), "r"(columns.y),
+                 "r"(add[0]), "r"(add[1]), "r"(add[2]), "r"(add[3]));
+#else
+  int32_t half[4];
+
+#pragma unroll
+  for (unsigned i = 0; i < 2; i++) {
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.u8.s8.s32 {%0, %1}, {%2}, {%3}, {%4, %5};"
+                 : "=r"(half[2 * i]), "=r"(half[2 * i + 1])
+                 : "r"(lines[i]), "r"(columns.x), "r"(add[2 * i]), "r"(add[2 * i + 1]));
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.u8.s8.s32 {%0, %1}, {%2}, {%3}, {%4, %5};"
+                 : "=r"(sum[2 * i]), "=r"(sum[2 * i + 1])
+                 : "r"(lines[2 + i]), "r"(columns.y), "r"(half[2 * i]), "r"(half[2 * i + 1]));
+  }
+#endif
+}

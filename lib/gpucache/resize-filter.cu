@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Scaling with filters on the GPU, in two passes. Of rows, a thread makes four pixels of a column, for which it reads
- * each weight once; where addresses and sizes allow that, by way of what its block has in shared memory. Of columns, a
- * thread makes four pixels of a row, whose weights are the same.
+ * Scaling with filters on the GPU, in two passes, for what resize-tile.cu does not do: samples of 16 bits, and pictures
+ * that shrink by very much. Of rows, a thread makes four pixels of a column, for which it reads each weight once. Of
+ * columns, a thread makes four pixels of a row, whose weights are the same.
  */
 #include "ptx.cuh"
 #include "resize-pixel.h"
@@ -15,30 +15,6 @@ static __device__ __forceinline__ int32_t
 sample_of (uint32_t pixel, unsigned i)
 {
   return (int32_t)(wide ? pixel >> (16 * i) & 0xffff : gpu_byte (pixel, i));
-}
-
-static __device__ __forceinline__ uint32_t
-premultiply (uint32_t pixel, unsigned alpha)
-{
-  const uint32_t weight = gpu_byte (pixel, alpha);
-  uint32_t out = 0;
-
-#pragma unroll
-  for (unsigned i = 0; i < 4; i++)
-    out |= (i == alpha ? weight : gpu_filter_premultiply (gpu_byte (pixel, i), weight)) << (8 * i);
-  return out;
-}
-
-static __device__ __forceinline__ uint32_t
-unpremultiply (uint32_t pixel, unsigned alpha)
-{
-  const uint32_t weight = gpu_byte (pixel, alpha);
-  uint32_t out = 0;
-
-#pragma unroll
-  for (unsigned i = 0; i < 4; i++)
-    out |= (i == alpha ? weight : gpu_filter_unpremultiply (gpu_byte (pixel, i), weight)) << (8 * i);
-  return out;
 }
 
 /* Filters of 8 bits, the fast way. Weights of up to 23 bits go in two parts of 11 and 12 bits, two taps at a time, of
@@ -99,178 +75,6 @@ round_sums (const Sums<samples> &sums)
   for (unsigned c = 0; c < samples; c++)
     pixel |= gpu_filter_round ((int32_t)((uint32_t)sums.high[c] << LOW_BITS) + sums.low[c], 0) << (8 * c);
   return pixel;
-}
-
-/* Of a block of 32 columns and GPU_RESIZE_SPAN_ROWS rows: what the rows have there of the source, in words, and the
- * weights, in pairs of taps. */
-struct Span {
-  uint32_t words[GPU_RESIZE_SPAN_ROWS][GPU_RESIZE_SPAN_WORDS];
-  Weights weights[GPU_RESIZE_SPAN_TAPS / 2][GPU_RESIZE_BLOCK_X];
-  int32_t first[GPU_RESIZE_BLOCK_X];
-};
-
-/* Four pixels of the source at @p, of which the words before @n bytes exist, to the words that they take in a span. */
-template <unsigned bytes>
-static __device__ __forceinline__ void
-stage_quad (const GpuFilterPlane &plane, const uint8_t *p, uint32_t n, uint32_t *words)
-{
-  uint32_t in[bytes];
-
-#pragma unroll
-  for (unsigned i = 0; i < bytes; i++)
-    in[i] = 4 * i < n ? *(const uint32_t *)(p + 4 * i) : 0;
-  if constexpr (bytes == 3) {
-    words[0] = in[0] & 0xffffff;
-    words[1] = __byte_perm (in[0], in[1], 0x6543) & 0xffffff;
-    words[2] = __byte_perm (in[1], in[2], 0x5432) & 0xffffff;
-    words[3] = in[2] >> 8;
-  } else {
-#pragma unroll
-    for (unsigned i = 0; i < bytes; i++)
-      words[i] = bytes == 4 && plane.alpha < 4 ? premultiply (in[i], plane.alpha) : in[i];
-  }
-}
-
-template <unsigned bytes>
-static __device__ __forceinline__ void
-filter_span (const GpuFilterPlane &plane, uint32_t x0, uint32_t y0, Span &span)
-{
-  const unsigned lane = threadIdx.x, thread = threadIdx.y * GPU_RESIZE_BLOCK_X + lane;
-  const unsigned threads = GPU_RESIZE_BLOCK_X * GPU_RESIZE_BLOCK_Y;
-  const unsigned samples = bytes, rows = GPU_RESIZE_SPAN_ROWS / GPU_RESIZE_BLOCK_Y;
-  const unsigned quad_words = bytes > 2 ? 4 : bytes;
-  const uint32_t columns = min ((uint32_t)GPU_RESIZE_BLOCK_X, plane.width - x0);
-  const uint32_t height = min ((uint32_t)GPU_RESIZE_SPAN_ROWS, plane.height - y0);
-  const int32_t *table = plane.table + (uint64_t)x0 * (plane.taps + 2);
-  const int32_t *last = table + (columns - 1) * (plane.taps + 2);
-  const int32_t start = table[0] & ~3;
-  const uint32_t n_bytes = (uint32_t)(last[0] + last[1] - start) * bytes, quads = (n_bytes - 1) / (4 * bytes) + 1;
-  const uint32_t pairs = (plane.taps + 1) / 2;
-
-  /* Which row of quads a quad is in, without a division for each: exact for as few as there are. */
-  const uint32_t reciprocal = ((1u << 20) + quads - 1) / quads;
-  const uint8_t *src = plane.src + ((uint64_t)plane.first + y0) * plane.src_stride + (uint64_t)start * bytes;
-  for (unsigned t = thread; t < quads * height; t += threads) {
-    const unsigned row = t * reciprocal >> 20, quad = t - row * quads;
-
-    stage_quad<bytes> (plane, src + row * plane.src_stride + 4 * bytes * quad, n_bytes - 4 * bytes * quad,
-                       span.words[row] + quad_words * quad);
-  }
-  /* One more pair, of zeros: pixels of one byte are taken four at a time. */
-  for (unsigned t = thread; t < (pairs + 1) * GPU_RESIZE_BLOCK_X; t += threads) {
-    const unsigned pair = t / GPU_RESIZE_BLOCK_X, x = t % GPU_RESIZE_BLOCK_X;
-    const int32_t *own = table + min (x, columns - 1) * (plane.taps + 2);
-    const int32_t n = own[1], k = (int32_t)(2 * pair);
-
-    span.weights[pair][x] = split_weights (k < n ? own[2 + k] : 0, k + 1 < n ? own[3 + k] : 0);
-    if (!pair)
-      span.first[x] = own[0] - start;
-  }
-  __syncthreads ();
-
-  const uint32_t first = (uint32_t)span.first[lane];
-  const uint32_t (*words)[GPU_RESIZE_SPAN_WORDS] = span.words + threadIdx.y * rows;
-  Sums<samples> sums[rows] = {};
-
-  if (bytes == 1) {
-    const uint32_t at = first / 4, skip = 8 * (first & 3);
-    uint32_t word[rows];
-
-#pragma unroll
-    for (unsigned r = 0; r < rows; r++)
-      word[r] = words[r][at];
-    for (uint32_t pair = 0; pair < pairs; pair += 2) {
-      const Weights lower = span.weights[pair][lane], upper = span.weights[pair + 1][lane];
-
-#pragma unroll
-      for (unsigned r = 0; r < rows; r++) {
-        const uint32_t next = words[r][at + pair / 2 + 1], four = __funnelshift_r (word[r], next, skip);
-
-        sums[r].low[0] = gpu_dp2a_upper (upper.low, four, gpu_dp2a_lower (lower.low, four, sums[r].low[0]));
-        sums[r].high[0] = gpu_dp2a_upper (upper.high, four, gpu_dp2a_lower (lower.high, four, sums[r].high[0]));
-        word[r] = next;
-      }
-    }
-  } else if (bytes == 2) {
-    const uint32_t at = first / 2, skip = 16 * (first & 1);
-    uint32_t word[rows];
-
-#pragma unroll
-    for (unsigned r = 0; r < rows; r++)
-      word[r] = words[r][at];
-    for (uint32_t pair = 0; pair < pairs; pair++) {
-      const Weights weights = span.weights[pair][lane];
-
-#pragma unroll
-      for (unsigned r = 0; r < rows; r++) {
-        const uint32_t next = words[r][at + pair + 1], two = __funnelshift_r (word[r], next, skip);
-
-        add_pixels<samples> (sums[r], weights, two, two >> 16);
-        word[r] = next;
-      }
-    }
-  } else {
-    for (uint32_t pair = 0; pair < pairs; pair++) {
-      const Weights weights = span.weights[pair][lane];
-
-#pragma unroll
-      for (unsigned r = 0; r < rows; r++)
-        add_pixels<samples> (sums[r], weights, words[r][first + 2 * pair], words[r][first + 2 * pair + 1]);
-    }
-  }
-
-#pragma unroll
-  for (unsigned r = 0; r < rows; r++) {
-    const uint32_t y = threadIdx.y * rows + r, pixel = round_sums<samples> (sums[r]);
-    uint8_t *dst = plane.dst + (y0 + y) * plane.dst_stride + (uint64_t)(x0 + lane) * (bytes == 3 ? 4 : bytes);
-
-    if (y >= height || lane >= columns)
-      continue;
-    if (bytes == 1)
-      *dst = (uint8_t)pixel;
-    else if (bytes == 2)
-      *(uint16_t *)dst = (uint16_t)pixel;
-    else
-      *(uint32_t *)dst = pixel;
-  }
-}
-
-static __device__ __forceinline__ void
-run_resize_filter_spans (const GpuFilterArgs &args)
-{
-  __shared__ Span span;
-  const uint32_t x0 = blockIdx.x * GPU_RESIZE_BLOCK_X;
-
-  for (uint64_t row = blockIdx.y; row < args.rows.total; row += gridDim.y) {
-    const unsigned i = gpu_plane_of_row (args.rows, row);
-    const GpuFilterPlane &plane = args.plane[i];
-    const uint32_t y0 = (uint32_t)(row - args.rows.first[i]) * GPU_RESIZE_SPAN_ROWS;
-
-    if (x0 >= plane.width)
-      continue;
-    if (plane.bytes == 1)
-      filter_span<1> (plane, x0, y0, span);
-    else if (plane.bytes == 2)
-      filter_span<2> (plane, x0, y0, span);
-    else if (plane.bytes == 3)
-      filter_span<3> (plane, x0, y0, span);
-    else
-      filter_span<4> (plane, x0, y0, span);
-    __syncthreads ();
-  }
-}
-
-extern "C" __global__ void
-__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, 4)
-    gpu_resize_filter_spans (const __grid_constant__ GpuFilterArgs args)
-{
-  run_resize_filter_spans (args);
-}
-
-extern "C" __global__ void
-__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, 4) gpu_resize_filter_spans_table (const GpuFilterArgs *table)
-{
-  run_resize_filter_spans (gpu_table_args (table));
 }
 
 /* Four rows of column @x, from row @y on. */

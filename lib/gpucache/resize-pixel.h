@@ -22,12 +22,6 @@
 /** Rows of one pixel that one thread makes, when filtering rows. */
 #define GPU_RESIZE_ROWS 4
 
-/** What a block takes on in the fast pass of rows: that many rows of 32 columns, each of which has at most so many
- * taps, and needs of the source, for all columns, so many words: a pixel of 3 or 4 bytes, two of 2 or four of 1. */
-#define GPU_RESIZE_SPAN_ROWS 32
-#define GPU_RESIZE_SPAN_WORDS 285
-#define GPU_RESIZE_SPAN_TAPS 80
-
 /** Rows that one thread makes a part of, when that is 4 bytes or a pixel of 3. */
 #define GPU_RESIZE_LINES 2
 

@@ -32,6 +32,48 @@ uint32_t gpu_filter_taps (const GpuFilterAxis *axis, GpuResizeFilter filter, boo
 void gpu_filter_make_table (const GpuFilterAxis *axis, GpuResizeFilter filter, bool antialias, uint32_t taps, int bits,
                             int32_t *table, uint32_t *first, uint32_t *end);
 
+/**
+ * GpuFilterTable:
+ * @numbers: what gpu_filter_make_table() gives for @out samples with @taps weights each
+ */
+typedef struct {
+  const int32_t *numbers;
+  uint32_t out;
+  uint32_t taps;
+} GpuFilterTable;
+
+/** Of a direction of a plane that is scaled in tiles: see GpuTileAxis. */
+typedef struct {
+  uint32_t first;
+  uint32_t n;
+  uint32_t steps;
+} GpuTileGroups;
+
+/** Of a plane: see GpuTilePlane. */
+typedef struct {
+  GpuTileGroups x, y;
+  uint32_t shift, height;
+  uint32_t chunk;
+  uint32_t line_words, column_words;
+} GpuTilePlan;
+
+/**
+ * gpu_tile_plan:
+ * @left, @top: where the tables' first samples are in the destination's plane
+ * @bytes: of a pixel
+ *
+ * Returns: false if a tile of the least size needs more of the source than a block has room for
+ */
+bool gpu_tile_plan (GpuTilePlan *plan, const GpuFilterTable *across, uint32_t left, const GpuFilterTable *down,
+                    uint32_t top, uint32_t bytes);
+
+/** How many numbers a direction's table has: spans, and from gpu_tile_weights_at() on weights. */
+size_t gpu_tile_table_size (const GpuTileGroups *groups);
+size_t gpu_tile_weights_at (const GpuTileGroups *groups);
+
+/** @out: (out): has room for them. */
+void gpu_tile_make_table (const GpuFilterTable *table, uint32_t offset, const GpuTileGroups *groups, int32_t *out);
+
 void gpu_resize_run_nearest (const void *args, GpuExtent extent);
 void gpu_resize_run_bilinear (const void *args, GpuExtent extent);
 void gpu_resize_run_filter_rows (const void *args, GpuExtent extent);

@@ -8,6 +8,7 @@
 #include "op-batch-priv.h"
 #include "resize-pixel.h"
 #include "resize-priv.h"
+#include "resize-tile.h"
 
 #include <math.h>
 
@@ -17,6 +18,8 @@ typedef struct {
   uint32_t taps[2];
   size_t table[2];     /* where they begin, in numbers */
   uint32_t first, end; /* the source's rows that any weight is for */
+  GpuTilePlan tile;
+  size_t tile_table[2]; /* as above, in tiles */
 } PlanePlan;
 
 /* What they all depend on; compared as bytes. */
@@ -24,6 +27,7 @@ typedef struct {
   GpuDevice *device;
   GpuFormat format;
   uint32_t src_width, src_height;
+  uint32_t dst_height; /* with the border */
   GpuResizeBox src;
   GpuResizeRectangle dst;
   uint32_t filter;
@@ -34,6 +38,7 @@ typedef struct {
 typedef struct {
   Key key;
   PlanePlan plane[GPU_MAX_PLANES];
+  bool in_tiles;
   GpuImage *table; /* on the device; holds it */
 } Weights;
 
@@ -311,7 +316,16 @@ resize_directly (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuResize 
   return gpu_op_launch (op, src, dst, kernel, &args, extent, error);
 }
 
-/* Filters: weights from a table, two launches. */
+/* Filters: weights from a table. On a GPU, samples of 8 bits take one launch, unless a picture shrinks by so much that
+ * what a tile of the destination needs of the source does not fit shared memory. Other samples take two launches, and
+ * so does the CPU device. */
+
+static const GpuKernel tiles_kernel = {
+    .name = "gpu_resize_filter_tiles",
+    .args_size = sizeof (GpuTileArgs),
+    .block = {32, GPU_TILE_WARPS, 1},
+    .table_name = "gpu_resize_filter_tiles_table",
+};
 
 static const GpuKernel rows_kernel = {
     .name = "gpu_resize_filter_rows",
@@ -319,14 +333,6 @@ static const GpuKernel rows_kernel = {
     .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
     .run = gpu_resize_run_filter_rows,
     .table_name = "gpu_resize_filter_rows_table",
-};
-
-static const GpuKernel spans_kernel = {
-    .name = "gpu_resize_filter_spans",
-    .args_size = sizeof (GpuFilterArgs),
-    .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
-    .run = gpu_resize_run_filter_rows,
-    .table_name = "gpu_resize_filter_spans_table",
 };
 
 static const GpuKernel columns_kernel = {
@@ -343,6 +349,13 @@ is_same_axis (const GpuFilterAxis *a, const GpuFilterAxis *b)
 {
   return a->in == b->in && a->out == b->out && a->first == b->first && a->end == b->end && a->from == b->from &&
          a->to == b->to;
+}
+
+/* Whether a direction's tables are those of the plane before. */
+static bool
+is_shared (const PlanePlan *plan, unsigned plane, unsigned direction)
+{
+  return plane && is_same_axis (&plan->axis[direction], &plan[-1].axis[direction]);
 }
 
 /* Where the tables go. Returns: numbers in all. */
@@ -364,7 +377,7 @@ plan_tables (PlanePlan *plans, const Key *key, const GpuImageSpec *from, const G
       if (key->clip)
         clip_axis (&plan->axis[d]);
       plan->taps[d] = gpu_filter_taps (&plan->axis[d], (GpuResizeFilter)key->filter, key->antialias);
-      if (i && is_same_axis (&plan->axis[d], &plan[-1].axis[d])) {
+      if (is_shared (plan, i, d)) {
         plan->table[d] = plan[-1].table[d];
       } else {
         plan->table[d] = n;
@@ -386,7 +399,7 @@ make_tables (PlanePlan *plans, const Key *key, int32_t *table)
       uint32_t first, end;
 
       /* Those shared with the plane before are there, and so is what was found then. */
-      if (i && plan->table[d] == plan[-1].table[d]) {
+      if (is_shared (plan, i, d)) {
         first = plan[-1].first;
         end = plan[-1].end;
       } else {
@@ -400,19 +413,81 @@ make_tables (PlanePlan *plans, const Key *key, int32_t *table)
     }
 }
 
+static GpuFilterTable
+filter_table (const PlanePlan *plan, unsigned direction, const int32_t *numbers)
+{
+  return (GpuFilterTable){numbers + plan->table[direction], plan->axis[direction].out, plan->taps[direction]};
+}
+
+/* Whether all planes can be scaled in tiles. */
+static bool
+plan_tiles (PlanePlan *plans, const Key *key, const GpuImageSpec *to, const int32_t *numbers)
+{
+  const GpuFormatInfo *info = gpu_format_info (key->format);
+  uint32_t rows = 0;
+
+  if (gpu_device_is_host (key->device) || info->bits > 8)
+    return false;
+  for (unsigned i = 0; i < info->n_planes; i++) {
+    const GpuResizeRectangle part = plane_part (to, &key->dst, i);
+    const GpuFilterTable across = filter_table (&plans[i], 0, numbers), down = filter_table (&plans[i], 1, numbers);
+
+    if (!gpu_tile_plan (&plans[i].tile, &across, part.x, &down, part.y, info->plane[i].pixel_bytes))
+      return false;
+    rows += (gpu_image_spec_plane_height (to, i) - 1) / plans[i].tile.height + 1;
+  }
+  return rows <= GPU_OP_MAX_BLOCKS_Y;
+}
+
+/* Makes what tiles need of the tables at @numbers, at @out, or says, if that is NULL, where it will be. Returns: how
+ * many numbers that is. */
+static size_t
+make_tile_tables (PlanePlan *plans, const Key *key, const GpuImageSpec *to, const int32_t *numbers, int32_t *out)
+{
+  size_t n = 0, at[2] = {0};
+
+  for (unsigned i = 0; i < gpu_format_info (key->format)->n_planes; i++) {
+    const GpuResizeRectangle part = plane_part (to, &key->dst, i);
+    const GpuTileGroups *groups[] = {&plans[i].tile.x, &plans[i].tile.y};
+    PlanePlan *plan = &plans[i];
+
+    for (unsigned d = 0; d < 2; d++) {
+      const GpuFilterTable table = filter_table (plan, d, numbers);
+
+      if (!is_shared (plan, i, d)) {
+        at[d] = n;
+        n += gpu_tile_table_size (groups[d]);
+        if (out)
+          gpu_tile_make_table (&table, d ? part.y : part.x, groups[d], out + at[d]);
+      }
+      plan->tile_table[d] = at[d];
+    }
+  }
+  return n;
+}
+
 /* Makes the tables for @key: in pinned memory, which is then copied in stream order. */
 static Weights *
 make_weights (GpuStream *stream, const Key *key, const GpuImageSpec *from, const GpuImageSpec *to, GError **error)
 {
   Weights *weights = g_new0 (Weights, 1);
-  const size_t size = plan_tables (weights->plane, key, from, to) * sizeof (int32_t);
-  GpuImage *host = gpu_op_scratch (stream, GPU_MEMORY_HOST, size, error);
+  size_t n = plan_tables (weights->plane, key, from, to);
+  g_autofree int32_t *numbers = g_new (int32_t, n);
   bool ok = false;
 
+  make_tables (weights->plane, key, numbers);
+  weights->in_tiles = plan_tiles (weights->plane, key, to, numbers);
+  if (weights->in_tiles)
+    n = make_tile_tables (weights->plane, key, to, numbers, NULL);
+
+  GpuImage *host = gpu_op_scratch (stream, GPU_MEMORY_HOST, n * sizeof *numbers, error);
   if (host)
-    weights->table = gpu_op_scratch (stream, GPU_MEMORY_STREAM_ORDERED, size, error);
+    weights->table = gpu_op_scratch (stream, GPU_MEMORY_STREAM_ORDERED, n * sizeof *numbers, error);
   if (weights->table) {
-    make_tables (weights->plane, key, gpu_image_data (host));
+    if (weights->in_tiles)
+      make_tile_tables (weights->plane, key, to, numbers, gpu_image_data (host));
+    else
+      memcpy (gpu_image_data (host), numbers, n * sizeof *numbers);
     ok = gpu_image_copy (stream, host, weights->table, error);
   }
   gpu_image_unref (host);
@@ -445,19 +520,11 @@ prepare (GpuResizer *self, GpuStream *stream, const Key *key, unsigned most, con
   return weights;
 }
 
-/* Whether the fast pass of rows can: 8 bits, rows that are whole words, and filters that are not too wide. */
-static bool
-is_in_spans (const GpuFilterPlane *plane, const GpuFilterAxis *axis)
+/* The byte of alpha in a pixel that is multiplied by it; 4 if none is. */
+static uint32_t
+alpha_byte (const GpuFormatInfo *info, const GpuResize *params)
 {
-  const uint64_t row_bytes = (uint64_t)axis->in * plane->bytes;
-  const double scale = (axis->to - axis->from) / axis->out;
-  /* One more column than there are between the first and the last, what rounding adds, and up to 3 pixels before and
-   * after that make quads whole. */
-  const double pixels = GPU_RESIZE_BLOCK_X * MAX (scale, 1) + plane->taps + 12;
-  const double words = pixels / (plane->bytes > 2 ? 1 : 4 / plane->bytes);
-
-  return !plane->wide && !(((uintptr_t)plane->src | plane->src_stride | row_bytes) & 3) && row_bytes <= INT32_MAX &&
-         plane->taps + 2 <= GPU_RESIZE_SPAN_TAPS && words + 2 <= GPU_RESIZE_SPAN_WORDS;
+  return info->has_alpha && !params->straight_alpha ? (uint32_t)info->channel[3] : 4;
 }
 
 /* What both passes have in common. */
@@ -468,10 +535,68 @@ make_filter_plane (const GpuFormatInfo *info, unsigned number, const GpuResize *
   GpuFilterPlane plane = {.bytes = bytes,
                           .mid_bytes = bytes == 3 ? 4 : bytes,
                           .wide = info->bits > 8,
-                          .alpha = info->has_alpha && !params->straight_alpha ? (uint32_t)info->channel[3] : 4,
+                          .alpha = alpha_byte (info, params),
                           .border = border_pixel (info, number, params->border)};
 
   return plane;
+}
+
+static GpuTileAxis
+tile_axis (const int32_t *table, const GpuTileGroups *groups)
+{
+  return (GpuTileAxis){.spans = table,
+                       .weights = (const uint32_t *)table + gpu_tile_weights_at (groups),
+                       .first = groups->first,
+                       .n = groups->n,
+                       .steps = groups->steps};
+}
+
+static bool
+resize_in_tiles (const Weights *self, const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuResize *params,
+                 GError **error)
+{
+  const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
+  const GpuFormatInfo *info = gpu_format_info (from->format);
+  const int32_t *table = gpu_image_data (self->table);
+  GpuExtent extent = {0, 0, 1};
+  GpuTileArgs args = {0};
+
+  for (unsigned i = 0; i < info->n_planes; i++) {
+    const PlanePlan *plan = &self->plane[i];
+    const GpuResizeRectangle part = plane_part (to, &self->key.dst, i);
+    const uint32_t bytes = info->plane[i].pixel_bytes, width = gpu_image_spec_plane_width (to, i);
+    const uint32_t height = gpu_image_spec_plane_height (to, i), tile_width = GPU_TILE_GROUP << plan->tile.shift;
+    GpuTilePlane *plane = &args.plane[i];
+
+    *plane = (GpuTilePlane){.src = gpu_op_plane (src, i),
+                            .dst = gpu_op_plane (dst, i),
+                            .src_stride = from->stride[i],
+                            .dst_stride = to->stride[i],
+                            .x = tile_axis (table + plan->tile_table[0], &plan->tile.x),
+                            .y = tile_axis (table + plan->tile_table[1], &plan->tile.y),
+                            .src_width = gpu_image_spec_plane_width (from, i),
+                            .width = width,
+                            .height = height,
+                            .left = part.x,
+                            .top = part.y,
+                            .part_width = part.width,
+                            .part_height = part.height,
+                            .border = border_pixel (info, i, params->border),
+                            .bytes = bytes,
+                            .alpha = alpha_byte (info, params),
+                            .tile_shift = plan->tile.shift,
+                            .tile_height = plan->tile.height,
+                            .chunk = plan->tile.chunk,
+                            .line_words = plan->tile.line_words,
+                            .column_words = plan->tile.column_words};
+    plane->src_aligned =
+        !(((uintptr_t)plane->src | plane->src_stride) & 15) && plane->src_stride <= GPU_TILE_MAX_STRIDE;
+    plane->dst_aligned = is_aligned (NULL, 0, plane->dst, plane->dst_stride, bytes);
+    extent.x = MAX (extent.x, ((width - 1) / tile_width + 1) * tiles_kernel.block.x);
+    gpu_op_add_rows (&args.rows, i, (height - 1) / plan->tile.height + 1, 1);
+  }
+  extent.y = (uint32_t)args.rows.total * tiles_kernel.block.y;
+  return gpu_op_launch_between (op, src, self->table, dst, &tiles_kernel, &args, extent, error);
 }
 
 static bool
@@ -484,7 +609,6 @@ resize_filtered (const Weights *self, const GpuOp *op, GpuImage *src, GpuImage *
   GpuFilterArgs rows = {0}, columns = {0};
   GpuExtent rows_extent = {0, 0, 1}, columns_extent = {0, 0, 1};
   size_t offset[GPU_MAX_PLANES], size = 0;
-  bool in_spans = true;
 
   for (unsigned i = 0; i < info->n_planes; i++) {
     const PlanePlan *plan = &self->plane[i];
@@ -502,7 +626,7 @@ resize_filtered (const Weights *self, const GpuOp *op, GpuImage *src, GpuImage *
     row->dst_stride = ((uint64_t)part.width * row->mid_bytes + 15) / 16 * 16;
     row->aligned = is_aligned (row->src, row->src_stride, NULL, 0, row->bytes);
     rows_extent.x = MAX (rows_extent.x, row->width);
-    in_spans = in_spans && is_in_spans (row, &plan->axis[0]);
+    gpu_op_add_rows (&rows.rows, i, (row->height - 1) / GPU_RESIZE_ROWS + 1, GPU_RESIZE_BLOCK_Y);
     offset[i] = size;
     size += (row->height * row->dst_stride + 255) / 256 * 256;
 
@@ -522,13 +646,7 @@ resize_filtered (const Weights *self, const GpuOp *op, GpuImage *src, GpuImage *
     columns_extent.x = MAX (columns_extent.x, (column->width - 1) / GPU_RESIZE_PIXELS + 1);
     gpu_op_add_rows (&columns.rows, i, column->height, GPU_RESIZE_BLOCK_Y);
   }
-  for (unsigned i = 0; i < info->n_planes; i++)
-    if (in_spans)
-      gpu_op_add_rows (&rows.rows, i, (rows.plane[i].height - 1) / GPU_RESIZE_SPAN_ROWS + 1, 1);
-    else
-      gpu_op_add_rows (&rows.rows, i, (rows.plane[i].height - 1) / GPU_RESIZE_ROWS + 1, GPU_RESIZE_BLOCK_Y);
-  rows_extent.y = in_spans ? gpu_op_extent_y (&rows.rows, 1) * GPU_RESIZE_BLOCK_Y
-                           : gpu_op_extent_y (&rows.rows, GPU_RESIZE_BLOCK_Y);
+  rows_extent.y = gpu_op_extent_y (&rows.rows, GPU_RESIZE_BLOCK_Y);
   columns_extent.y = gpu_op_extent_y (&columns.rows, GPU_RESIZE_BLOCK_Y);
 
   GpuImage *between = gpu_op_scratch (op->stream, GPU_MEMORY_STREAM_ORDERED, size, error);
@@ -538,8 +656,7 @@ resize_filtered (const Weights *self, const GpuOp *op, GpuImage *src, GpuImage *
     rows.plane[i].dst = (uint8_t *)gpu_image_data (between) + offset[i];
     columns.plane[i].src = rows.plane[i].dst;
   }
-  bool ok = gpu_op_launch_between (op, src, self->table, between, in_spans ? &spans_kernel : &rows_kernel, &rows,
-                                   rows_extent, error) &&
+  bool ok = gpu_op_launch_between (op, src, self->table, between, &rows_kernel, &rows, rows_extent, error) &&
             gpu_op_launch_between (op, between, self->table, dst, &columns_kernel, &columns, columns_extent, error);
   gpu_image_unref (between);
   return ok;
@@ -583,13 +700,17 @@ resize (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *data, void *k
   key.format = from->format;
   key.src_width = from->width;
   key.src_height = from->height;
+  key.dst_height = gpu_image_spec (dst)->height;
   key.src = box;
   key.dst = part;
   key.filter = params->filter;
   key.antialias = params->antialias && !nearest;
   key.clip = params->clip || direct;
   const Weights *weights = prepare (keeper->resizer, op->stream, &key, keeper->most, from, gpu_image_spec (dst), error);
-  return weights && resize_filtered (weights, op, src, dst, params, error);
+  if (!weights)
+    return false;
+  return weights->in_tiles ? resize_in_tiles (weights, op, src, dst, params, error)
+                           : resize_filtered (weights, op, src, dst, params, error);
 }
 
 bool

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "chunk.cuh"
+#include "ptx.cuh"
 #include "resize-pixel.h"
 
 /** The bytes of a pixel, the first one lowest. */
@@ -49,4 +50,44 @@ store_pixels (uint8_t *p, const uint32_t pixel[GPU_RESIZE_PIXELS], unsigned n, b
 #pragma unroll
       for (unsigned i = 0; i < bytes; i++)
         p[k * bytes + i] = (uint8_t)gpu_byte (pixel[k], i);
+}
+
+/** Samples multiplied by the pixel's byte @alpha, in pairs: byte 1 and 3 of @even are samples 0 and 2, of @odd 1 and 3.
+ */
+static __device__ __forceinline__ void
+premultiply_pairs (uint32_t pixel, unsigned alpha, uint32_t &even, uint32_t &odd)
+{
+  const uint32_t weight = __byte_perm (pixel, 0, 0x4440 | alpha);
+  /* Alpha itself stays if it is multiplied by one. */
+  const uint32_t straight = pixel | 0xffu << (8 * alpha);
+
+  even = (straight & 0xff00ff) * weight + 0x800080;
+  odd = __byte_perm (straight, 0, 0x4341) * weight + 0x800080;
+  even += __byte_perm (even, 0, 0x4341);
+  odd += __byte_perm (odd, 0, 0x4341);
+}
+
+static __device__ __forceinline__ uint32_t
+premultiply (uint32_t pixel, unsigned alpha)
+{
+  uint32_t even, odd;
+
+  premultiply_pairs (pixel, alpha, even, odd);
+  return __byte_perm (even, odd, 0x7351);
+}
+
+/** The other way, with one division for all samples: gpu_filter_unpremultiply(). */
+static __device__ __forceinline__ uint32_t
+unpremultiply (uint32_t pixel, unsigned alpha)
+{
+  const uint32_t weight = __byte_perm (pixel, 0, 0x4440 | alpha);
+  /* 2^24 / weight, rounded up: exact for what is less than 2^16. */
+  const uint32_t reciprocal = 0xffffff / max (weight, 1u) + 1, mask = weight ? 0xffu << (8 * alpha) : 0xffffffff;
+  int32_t sample[4];
+
+#pragma unroll
+  for (unsigned i = 0; i < 4; i++)
+    sample[i] = (int32_t)((uint64_t)(gpu_byte (pixel, i) * (255u << 8)) * reciprocal >> 32);
+  return (gpu_pack_saturated (sample[0], sample[1], gpu_pack_saturated (sample[2], sample[3], 0)) & ~mask) |
+         (pixel & mask);
 }

@@ -106,9 +106,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (GpuResizer, gpu_resizer_free)
 /**
  * gpu_resizer_run:
  *
- * Scales a part of @src to a part of @dst and fills the rest of it; same format, other memory. Filters other than
- * nearest, and bilinear without antialias, take two launches, with a picture of the destination's width between them.
- * No host wait.
+ * Scales a part of @src to a part of @dst and fills the rest of it; same format, other memory. One launch; but filters
+ * other than nearest, and bilinear without antialias, take two, with a picture of the destination's width between them,
+ * on the CPU device, for samples of 16 bits, and where the picture shrinks so much that what 8 x 8 pixels come from
+ * does not fit a GPU's shared memory: RGBA to less than 1/13 with Lanczos, or 1/19 with bilinear. No host wait.
  *
  * Returns: false if @error is set
  */

@@ -61,6 +61,13 @@ max (A a, B b)
   return first < second ? second : first;
 }
 
+template <typename T>
+static inline T
+__ldg (const T *p)
+{
+  return *p;
+}
+
 static inline unsigned
 __byte_perm (unsigned x, unsigned y, unsigned selector)
 {

@@ -153,6 +153,64 @@ test_resize (Pair *pair, const void *data)
       }
 }
 
+/* A part of a picture to a part of another one, however they lie in memory, with a border that can fill whole tiles. */
+static void
+test_resize_parts (Pair *pair, const void *data)
+{
+  for (unsigned format = FIRST_FORMAT; format <= GPU_LAST_PICTURE_FORMAT; format++)
+    for (unsigned filter = GPU_RESIZE_BILINEAR; filter < GPU_N_RESIZE_FILTERS; filter++) {
+      const unsigned turn = format + filter;
+      GpuImageSpec src = picture_spec ((GpuFormat)format, number (pair, 200), number (pair, 100), (Layout)(turn % 4));
+      GpuImageSpec dst =
+          picture_spec ((GpuFormat)format, 2 + number (pair, 200), 2 + number (pair, 100), (Layout)(turn / 4 % 4));
+      const uint32_t x = number (pair, dst.width / 2) & ~1u, y = number (pair, dst.height / 2) & ~1u;
+      const double left = number (pair, src.width) / 4.0, top = number (pair, src.height) / 4.0;
+      GpuResize params = {.filter = (GpuResizeFilter)filter,
+                          .antialias = true,
+                          .straight_alpha = turn % 2,
+                          .clip = turn / 2 % 2,
+                          .src = {left, top, number (pair, src.width) * 0.75, number (pair, src.height) * 0.75},
+                          .dst = {x, y, dst.width - x, dst.height - y},
+                          .border = {200, 100, 50, 25}};
+
+      if (dst.width - x > 70)
+        params.dst.width = 70;
+      if (dst.height - y > 40)
+        params.dst.height = 40;
+      check (pair, &src, &dst, resize, &params);
+    }
+}
+
+/* Shrunk ever more, until what a tile needs no longer fits a GPU's shared memory, on both sides of each size of tiles.
+ * @tiles: up to which factor one launch does it there. */
+static void
+test_resize_tiles (Pair *pair, const void *data)
+{
+  static const struct {
+    GpuFormat format;
+    GpuResizeFilter filter;
+    uint32_t factors[6];
+    uint32_t tiles;
+  } cases[] = {{GPU_FORMAT_BGRA, GPU_RESIZE_BILINEAR, {7, 8, 11, 15, 19, 20}, 19},
+               {GPU_FORMAT_RGBX, GPU_RESIZE_LANCZOS, {1, 2, 9, 12, 13, 14}, 13},
+               {GPU_FORMAT_RGB, GPU_RESIZE_BICUBIC, {9, 10, 13, 18, 20, 21}, 20},
+               {GPU_FORMAT_NV12, GPU_RESIZE_LANCZOS, {2, 3, 5, 9, 15, 16}, 16}};
+
+  for (unsigned i = 0; i < G_N_ELEMENTS (cases); i++)
+    for (unsigned k = 0; k < G_N_ELEMENTS (cases[i].factors); k++) {
+      const uint32_t factor = cases[i].factors[k];
+      const GpuImageSpec dst = test_spec (cases[i].format, 36, 20);
+      const GpuImageSpec src = test_spec (cases[i].format, 36 * factor + 2, 20 * factor);
+      const GpuResize params = {.filter = cases[i].filter, .antialias = true};
+      const uint64_t before = gpu_device_calls (pair->device[0], GPU_CALL_LAUNCH);
+
+      check (pair, &src, &dst, resize, &params);
+      if (!gpu_device_is_host (pair->device[0]))
+        g_assert_cmpuint (gpu_device_calls (pair->device[0], GPU_CALL_LAUNCH), ==,
+                          before + (factor <= cases[i].tiles ? 1 : 2));
+    }
+}
+
 static bool
 normalize (GpuStream *stream, GpuImage *src, GpuImage *dst, const void *params, GError **error)
 {
@@ -196,6 +254,8 @@ main (int argc, char **argv)
   PAIR_TEST ("/agree/convert", test_convert);
   PAIR_TEST ("/agree/flip", test_flip);
   PAIR_TEST ("/agree/resize", test_resize);
+  PAIR_TEST ("/agree/resize-parts", test_resize_parts);
+  PAIR_TEST ("/agree/resize-tiles", test_resize_tiles);
   PAIR_TEST ("/agree/normalize", test_normalize);
   return g_test_run ();
 }

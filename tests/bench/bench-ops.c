@@ -103,7 +103,7 @@ static const struct {
   double goal;
 } floors[] = {
     [FLIP] = {1, 1.1},     [CONVERT] = {1, 1.1},  [NORMALIZE] = {1, 1.1},
-    [REFORMAT] = {1, 1.1}, [BILINEAR] = {1, 1.3}, [FILTER] = {2, 2},
+    [REFORMAT] = {1, 1.1}, [BILINEAR] = {1, 1.3}, [FILTER] = {1, 2},
 };
 
 /* What runs: one operation on frames of one size, @together of them a launch: 1 or BATCH. */

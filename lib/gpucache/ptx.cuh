@@ -105,24 +105,27 @@ static __device__ __forceinline__ void
 gpu_multiply_lines (int32_t sum[4], const uint32_t lines[4], uint2 columns, const int32_t add[4])
 {
 #ifndef __CUDACC__
-  /* What a warp's lanes have, for each other to see. */
-  __shared__ uint32_t all[32][32][6];
-  uint32_t (*warp)[6] = all[(threadIdx.y * blockDim.x + threadIdx.x) / 32];
-  const unsigned lane = threadIdx.x % 32;
-  const uint32_t own[6] = {lines[0], lines[1], lines[2], lines[3], columns.x, columns.y};
+  /* What each warp's lanes have, put together. */
+  __shared__ uint8_t all_lines[32][16][32];
+  __shared__ int8_t all_columns[32][8][32];
+  const unsigned warp = (threadIdx.y * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+  const unsigned first = lane / 4, at = lane % 4 * 4;
+  uint8_t (*line)[32] = all_lines[warp];
+  int8_t (*column)[32] = all_columns[warp];
 
-  memcpy (warp[lane], own, sizeof own);
+  for (unsigned i = 0; i < 4; i++)
+    memcpy (&line[first + i % 2 * 8][at + i / 2 * 16], &lines[i], 4);
+  memcpy (&column[first][at], &columns.x, 4);
+  memcpy (&column[first][at + 16], &columns.y, 4);
   __syncwarp ();
   for (unsigned i = 0; i < 4; i++) {
-    uint32_t total = (uint32_t)add[i];
+    const uint8_t *bytes = line[first + i / 2 * 8];
+    const int8_t *factors = column[lane % 4 * 2 + i % 2];
+    int32_t total = 0;
 
-    for (unsigned k = 0; k < 32; k++) {
-      const uint32_t *line = warp[lane / 4 * 4 + k % 16 / 4], *column = warp[(lane % 4 * 2 + i % 2) * 4 + k % 16 / 4];
-      const uint32_t byte = line[i / 2 + k / 16 * 2] >> 8 * (k % 4) & 0xff;
-
-      total += byte * (uint32_t)(int8_t)(column[4 + k / 16] >> 8 * (k % 4));
-    }
-    sum[i] = (int32_t)total;
+    for (unsigned k = 0; k < 32; k++)
+      total += bytes[k] * factors[k];
+    sum[i] = (int32_t)((uint32_t)add[i] + (uint32_t)total);
   }
   __syncwarp ();
 #elif __CUDA_ARCH__ >= 800

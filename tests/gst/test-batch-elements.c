@@ -252,10 +252,10 @@ GST_START_TEST (test_steady)
   pipeline = gst_parse_launch ("gpubatch name=batch ! gpuresize frames-in-flight=2 ! "
                                "video/x-gpu-batch(memory:GPUCache),width=64,height=64 ! gpunormalize "
                                "scale=\"<0.5>\" frames-in-flight=2 ! fakesink "
-                               "videotestsrc num-buffers=300 ! gpuupload frames-in-flight=2 ! batch. "
-                               "videotestsrc num-buffers=300 ! video/x-raw,width=99 ! gpuupload "
+                               "videotestsrc num-buffers=60 ! gpuupload frames-in-flight=2 ! batch. "
+                               "videotestsrc num-buffers=60 ! video/x-raw,width=99 ! gpuupload "
                                "frames-in-flight=2 ! batch. "
-                               "videotestsrc num-buffers=300 ! video/x-raw,width=77 ! gpuupload "
+                               "videotestsrc num-buffers=60 ! video/x-raw,width=77 ! gpuupload "
                                "frames-in-flight=2 ! batch. ",
                                NULL);
   play_to_end (pipeline);

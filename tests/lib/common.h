@@ -16,6 +16,10 @@ void test_init (int *argc, char ***argv);
 bool test_is_lazy (void);
 bool test_is_cuda (void);
 
+/** Whether a test with very many cases leaves out the next: all but each GPUCACHE_TEST_EVERY-th, for tools that make it
+ * slow. Not thread-safe. */
+bool test_leaves_out (void);
+
 /** A device of its own, as GPUCACHE_TEST_DEVICE says; unref it. */
 GpuDevice *test_device_new (void);
 

@@ -163,6 +163,9 @@ void
 picture_check (GpuStream *stream, const GpuImageSpec *src_spec, const GpuImageSpec *dst_spec, PictureOp op,
                PictureReference reference, const void *params)
 {
+  if (test_leaves_out ())
+    return;
+
   Picture src = picture_new (src_spec, src_spec->width * 7919 + src_spec->height);
   Picture expected = picture_new (dst_spec, dst_spec->width * 104729 + dst_spec->height);
   g_autoptr (GError) error = NULL;
@@ -228,6 +231,9 @@ double
 picture_check_near (GpuStream *stream, const GpuImageSpec *src_spec, const GpuImageSpec *dst_spec, PictureOp op,
                     PictureValue value, const void *params, double tolerance)
 {
+  if (test_leaves_out ())
+    return 0;
+
   const double max = is_wide (dst_spec) ? 1023 : 255;
   Picture src = picture_new (src_spec, src_spec->width * 7919 + src_spec->height);
   Picture poison = picture_new (dst_spec, dst_spec->width * 104729 + dst_spec->height);
@@ -269,6 +275,9 @@ void
 picture_check_in_place (GpuStream *stream, const GpuImageSpec *spec, PictureOp op, PictureReference reference,
                         const void *params)
 {
+  if (test_leaves_out ())
+    return;
+
   Picture src = picture_new (spec, spec->width * 7919 + spec->height);
   Picture expected = picture_new (spec, spec->width * 7919 + spec->height);
   g_autoptr (GError) error = NULL;

@@ -47,9 +47,8 @@ typedef bool (*PictureOp) (GpuStream *stream, GpuImage *src, GpuImage *dst, cons
 /** What it must do: writes each visible sample of @dst. */
 typedef void (*PictureReference) (const Picture *src, Picture *dst, const void *params);
 
-/** Runs @op on random pictures. Fails, naming the byte, unless @dst has the reference's samples and its old padding,
- * and
- * @src is as before. */
+/** Runs @op on random pictures, unless test_leaves_out() says otherwise, as do the two below. Fails, naming the byte,
+ * unless @dst has the reference's samples and its old padding, and @src is as before. */
 void picture_check (GpuStream *stream, const GpuImageSpec *src, const GpuImageSpec *dst, PictureOp op,
                     PictureReference reference, const void *params);
 

@@ -24,7 +24,7 @@ tensor (GpuElement element, GpuLayout layout, unsigned channels, uint32_t width,
 static GpuBatch *
 make_source (OpFixture *fixture, const GpuImageSpec *specs, unsigned n)
 {
-  GpuImage *images[N];
+  GpuImage *images[N] = {NULL};
   for (unsigned i = 0; i < n; i++) {
     images[i] = test_image_new (fixture->device, &specs[i], fixture->stream);
     g_autofree uint8_t *bytes = test_random_bytes (specs[i].size, i + 1);

@@ -44,7 +44,7 @@ flip (GpuStream *stream, GpuBatch *src, GpuBatch *dst, GpuOrientation orientatio
 static GpuBatch *
 make_source (Rig *rig, const GpuImageSpec *specs, unsigned n)
 {
-  GpuImage *images[16];
+  GpuImage *images[16] = {NULL};
   GError *error = NULL;
   for (unsigned i = 0; i < n; i++)
     images[i] = rig_filled (rig, &specs[i], rig->stream[0], (uint8_t)(i + 1));

@@ -15,6 +15,7 @@
 /* What the tables of one plane depend on. */
 typedef struct {
   GpuFilterAxis axis[2]; /* across, down */
+  uint32_t at[2];        /* where the destination's part begins */
   uint32_t taps[2];
   size_t table[2];     /* where they begin, in numbers */
   uint32_t first, end; /* the source's rows that any weight is for */
@@ -351,11 +352,12 @@ is_same_axis (const GpuFilterAxis *a, const GpuFilterAxis *b)
          a->to == b->to;
 }
 
-/* Whether a direction's tables are those of the plane before. */
+/* Whether a direction's tables are those of the plane before: in tiles they depend on where the part begins, too. */
 static bool
 is_shared (const PlanePlan *plan, unsigned plane, unsigned direction)
 {
-  return plane && is_same_axis (&plan->axis[direction], &plan[-1].axis[direction]);
+  return plane && plan->at[direction] == plan[-1].at[direction] &&
+         is_same_axis (&plan->axis[direction], &plan[-1].axis[direction]);
 }
 
 /* Where the tables go. Returns: numbers in all. */
@@ -373,6 +375,8 @@ plan_tables (PlanePlan *plans, const Key *key, const GpuImageSpec *from, const G
                                 info->plane[i].w_shift, part.width);
     plan->axis[1] = plane_axis (key->src.y, key->src.height, from->height, gpu_image_spec_plane_height (from, i),
                                 info->plane[i].h_shift, part.height);
+    plan->at[0] = part.x;
+    plan->at[1] = part.y;
     for (unsigned d = 0; d < 2; d++) {
       if (key->clip)
         clip_axis (&plan->axis[d]);

@@ -181,6 +181,24 @@ test_resize_parts (Pair *pair, const void *data)
     }
 }
 
+/* A source of one pixel in a direction has one sample there in all planes. Its tables are the same, but what luma and
+ * chroma are scaled to begins elsewhere. */
+static void
+test_resize_points (Pair *pair, const void *data)
+{
+  static const GpuResizeRectangle parts[] = {{2, 0, 1, 11}, {0, 2, 11, 1}};
+
+  for (unsigned format = FIRST_FORMAT; format <= GPU_LAST_PICTURE_FORMAT; format++)
+    for (unsigned i = 0; i < G_N_ELEMENTS (parts); i++) {
+      const GpuResizeRectangle part = parts[i];
+      const GpuImageSpec src = test_spec ((GpuFormat)format, i ? 9 : 1, i ? 1 : 9);
+      const GpuImageSpec dst = test_spec ((GpuFormat)format, part.x + part.width, part.y + part.height);
+      const GpuResize params = {.filter = GPU_RESIZE_BICUBIC, .antialias = true, .dst = part};
+
+      check (pair, &src, &dst, resize, &params);
+    }
+}
+
 /* Shrunk ever more, until what a tile needs no longer fits a GPU's shared memory, on both sides of each size of tiles.
  * @tiles: up to which factor one launch does it there. */
 static void
@@ -255,6 +273,7 @@ main (int argc, char **argv)
   PAIR_TEST ("/agree/flip", test_flip);
   PAIR_TEST ("/agree/resize", test_resize);
   PAIR_TEST ("/agree/resize-parts", test_resize_parts);
+  PAIR_TEST ("/agree/resize-points", test_resize_points);
   PAIR_TEST ("/agree/resize-tiles", test_resize_tiles);
   PAIR_TEST ("/agree/normalize", test_normalize);
   return g_test_run ();

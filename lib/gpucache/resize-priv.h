@@ -60,12 +60,14 @@ typedef struct {
 /**
  * gpu_tile_plan:
  * @left, @top: where the tables' first samples are in the destination's plane
+ * @width: of that plane
  * @bytes: of a pixel
  *
- * Returns: false if a tile of the least size needs more of the source than a block has room for
+ * Returns: false if a tile of the least size needs more of the source than a block has room for, or if there are more
+ * weights, or tiles across, than 32 bits can count
  */
-bool gpu_tile_plan (GpuTilePlan *plan, const GpuFilterTable *across, uint32_t left, const GpuFilterTable *down,
-                    uint32_t top, uint32_t bytes);
+bool gpu_tile_plan (GpuTilePlan *plan, const GpuFilterTable *across, uint32_t left, uint32_t width,
+                    const GpuFilterTable *down, uint32_t top, uint32_t bytes);
 
 /** How many numbers a direction's table has: spans, and from gpu_tile_weights_at() on weights. */
 size_t gpu_tile_table_size (const GpuTileGroups *groups);

@@ -16,6 +16,9 @@ static const struct {
 /* Numbers of spans come in multiples of so many, so that weights are where vectors can be. */
 #define SPAN_ALIGNMENT 64
 
+/* Steps of all groups: the kernel counts their weights in 32 bits. */
+#define MAX_STEPS (UINT32_MAX / GPU_TILE_STEP_WORDS)
+
 static const int32_t *
 entry (const GpuFilterTable *table, uint32_t i)
 {
@@ -51,12 +54,15 @@ longest_span (const GpuFilterTable *table, uint32_t offset, const GpuTileGroups 
   return longest;
 }
 
-static void
+static bool
 plan_groups (const GpuFilterTable *table, uint32_t offset, GpuTileGroups *groups)
 {
   groups->first = offset / GPU_TILE_GROUP;
   groups->n = (offset + table->out - 1) / GPU_TILE_GROUP - groups->first + 1;
+  if (groups->n > MAX_STEPS)
+    return false;
   groups->steps = (longest_span (table, offset, groups, 1, GPU_TILE_ALIGNMENT) - 1) / GPU_TILE_STEP + 1;
+  return groups->steps <= MAX_STEPS / groups->n;
 }
 
 static uint32_t
@@ -66,13 +72,13 @@ round_up (uint32_t value, uint32_t step)
 }
 
 bool
-gpu_tile_plan (GpuTilePlan *plan, const GpuFilterTable *across, uint32_t left, const GpuFilterTable *down, uint32_t top,
-               uint32_t bytes)
+gpu_tile_plan (GpuTilePlan *plan, const GpuFilterTable *across, uint32_t left, uint32_t width,
+               const GpuFilterTable *down, uint32_t top, uint32_t bytes)
 {
   const uint32_t unit = gpu_tile_unit (bytes);
 
-  plan_groups (across, left, &plan->x);
-  plan_groups (down, top, &plan->y);
+  if (!plan_groups (across, left, &plan->x) || !plan_groups (down, top, &plan->y))
+    return false;
   /* Beyond its samples a step may look at what comes next. */
   const uint64_t beyond = (uint64_t)MAX (plan->x.steps, plan->y.steps) * (GPU_TILE_STEP / 4);
   for (unsigned i = 0; i < G_N_ELEMENTS (shapes); i++) {
@@ -80,6 +86,8 @@ gpu_tile_plan (GpuTilePlan *plan, const GpuFilterTable *across, uint32_t left, c
     const uint32_t rows = longest_span (down, top, &plan->y, shapes[i].height / GPU_TILE_GROUP, GPU_TILE_ALIGNMENT);
     const uint32_t all = round_up (rows, GPU_TILE_LINES);
 
+    if ((width - 1) / (GPU_TILE_GROUP << shapes[i].shift) >= GPU_TILE_MAX_ACROSS)
+      break;
     plan->shift = shapes[i].shift;
     plan->height = shapes[i].height;
     plan->line_words = round_up (round_up (pixels, unit) / 4 + 2, 4) - 2;

@@ -16,6 +16,9 @@
 /** Samples of the destination, in each direction, that a block makes at most. */
 #define GPU_TILE_SIZE 32u
 
+/** Tiles beside one another, at most: a launch counts their threads in 32 bits. */
+#define GPU_TILE_MAX_ACROSS (UINT32_MAX / 32)
+
 /** Samples of the destination whose weights lie together: group i has those of 8 i to 8 i + 7 of a plane. */
 #define GPU_TILE_GROUP 8u
 

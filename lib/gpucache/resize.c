@@ -23,14 +23,14 @@ typedef struct {
   size_t tile_table[2]; /* as above, in tiles */
 } PlanePlan;
 
-/* What they all depend on; compared as bytes. */
+/* What they all depend on; compared as bytes, and without padding. */
 typedef struct {
   GpuDevice *device;
-  GpuFormat format;
   uint32_t src_width, src_height;
-  uint32_t dst_height; /* with the border */
   GpuResizeBox src;
+  uint32_t dst_width, dst_height; /* with the border */
   GpuResizeRectangle dst;
+  GpuFormat format;
   uint32_t filter;
   uint32_t antialias;
   uint32_t clip;
@@ -436,7 +436,8 @@ plan_tiles (PlanePlan *plans, const Key *key, const GpuImageSpec *to, const int3
     const GpuResizeRectangle part = plane_part (to, &key->dst, i);
     const GpuFilterTable across = filter_table (&plans[i], 0, numbers), down = filter_table (&plans[i], 1, numbers);
 
-    if (!gpu_tile_plan (&plans[i].tile, &across, part.x, &down, part.y, info->plane[i].pixel_bytes))
+    if (!gpu_tile_plan (&plans[i].tile, &across, part.x, gpu_image_spec_plane_width (to, i), &down, part.y,
+                        info->plane[i].pixel_bytes))
       return false;
     rows += (gpu_image_spec_plane_height (to, i) - 1) / plans[i].tile.height + 1;
   }
@@ -704,6 +705,7 @@ resize (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *data, void *k
   key.format = from->format;
   key.src_width = from->width;
   key.src_height = from->height;
+  key.dst_width = gpu_image_spec (dst)->width;
   key.dst_height = gpu_image_spec (dst)->height;
   key.src = box;
   key.dst = part;

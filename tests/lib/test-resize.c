@@ -5,6 +5,8 @@
  */
 #include "picture.h"
 
+#include "gpucache/resize-priv.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -612,6 +614,26 @@ test_refusals (OpFixture *fixture, const void *data)
   gpu_image_unref (i420);
 }
 
+/* Destinations with more tiles across, or weights, than a launch and the kernel can count. Tiles are one group wide
+ * where the next group's samples are far away; and nothing looks at a table that has too many. */
+static void
+test_tile_limits (void)
+{
+  const uint32_t widest = UINT32_MAX / 32 * 8;
+  int32_t apart[16][3], near[] = {0, 1, 1 << 22};
+  const GpuFilterTable across = {apart[0], 16, 1}, down = {near, 1, 1}, huge = {NULL, INT32_MAX, 1};
+  GpuTilePlan plan;
+
+  for (int i = 0; i < 16; i++)
+    memcpy (apart[i], (int32_t[]){i / 8 * 1000, 1, 1 << 22}, sizeof apart[i]);
+  g_assert_true (gpu_tile_plan (&plan, &across, 0, widest, &down, 0, 4));
+  g_assert_cmpuint (plan.shift, ==, 0);
+  g_assert_false (gpu_tile_plan (&plan, &across, 0, widest + 1, &down, 0, 4));
+  g_assert_true (gpu_tile_plan (&plan, &down, 0, INT32_MAX, &down, 0, 4));
+  g_assert_false (gpu_tile_plan (&plan, &huge, 0, INT32_MAX, &down, 0, 1));
+  g_assert_false (gpu_tile_plan (&plan, &down, 0, INT32_MAX, &huge, 0, 1));
+}
+
 int
 main (int argc, char **argv)
 {
@@ -629,5 +651,6 @@ main (int argc, char **argv)
   OP_TEST ("/resize/odd-parts", test_odd_parts);
   OP_TEST ("/resize/resizer", test_resizer);
   OP_TEST ("/resize/refusals", test_refusals);
+  g_test_add_func ("/resize/tile-limits", test_tile_limits);
   return g_test_run ();
 }

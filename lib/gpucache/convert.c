@@ -208,6 +208,9 @@ static const GpuKernel row_pairs_kernel = {
     .table_name = "gpu_convert_row_pairs_table",
 };
 
+/* The grid of these is gpu_op_quads_extent()'s. */
+G_STATIC_ASSERT (GPU_CONVERT_ROWS == GPU_OP_QUAD_ROWS);
+
 static const GpuKernel to_rgb_kernel = {
     .name = "gpu_convert_to_rgb",
     .args_size = sizeof (GpuConvertArgs),

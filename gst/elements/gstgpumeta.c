@@ -84,7 +84,8 @@ gst_gpu_base_transform_copy_metadata (GstBaseTransform *trans, GstBuffer *in, Gs
     return gst_gpu_base_transform_parent ()->copy_metadata (trans, in, out);
   if (!gst_buffer_copy_into (out, in, GST_BUFFER_COPY_FLAGS | GST_BUFFER_COPY_TIMESTAMPS, 0, (gsize)-1))
     return FALSE;
-  GST_BUFFER_FLAG_UNSET (out, GST_BUFFER_FLAG_TAG_MEMORY);
+  /* As the base class does for who knows nothing of gaps: what is made of one has something in it. */
+  GST_BUFFER_FLAG_UNSET (out, GST_BUFFER_FLAG_TAG_MEMORY | GST_BUFFER_FLAG_GAP);
   return TRUE;
 }
 

@@ -306,7 +306,7 @@ GST_START_TEST (times_flags_and_metas_go_through)
     GST_BUFFER_PTS (frame) = i * GST_SECOND + 1;
     GST_BUFFER_DTS (frame) = i * GST_SECOND + 2;
     GST_BUFFER_DURATION (frame) = 3;
-    GST_BUFFER_FLAG_SET (frame, GST_BUFFER_FLAG_MARKER);
+    GST_BUFFER_FLAG_SET (frame, GST_BUFFER_FLAG_MARKER | GST_BUFFER_FLAG_GAP);
     if (has_reference)
       gst_buffer_add_reference_timestamp_meta (frame, reference, 4, 5);
     out = push_and_pull (h, frame);
@@ -314,6 +314,8 @@ GST_START_TEST (times_flags_and_metas_go_through)
     fail_unless_equals_uint64 (GST_BUFFER_DTS (out), i * GST_SECOND + 2);
     fail_unless_equals_uint64 (GST_BUFFER_DURATION (out), 3);
     fail_unless (GST_BUFFER_FLAG_IS_SET (out, GST_BUFFER_FLAG_MARKER));
+    /* What is made of a picture that says nothing is a picture. */
+    fail_if (GST_BUFFER_FLAG_IS_SET (out, GST_BUFFER_FLAG_GAP));
     fail_if (GST_BUFFER_FLAG_IS_SET (out, GST_BUFFER_FLAG_TAG_MEMORY));
     meta = gst_buffer_get_reference_timestamp_meta (out, reference);
     fail_unless (has_reference == (meta != NULL));

@@ -75,6 +75,13 @@ gpu_throttle_set_depth (GpuThrottle *throttle, unsigned depth)
   throttle->next = 0;
 }
 
+/* Of a lost device's work there will be no event, and nobody waits for it. */
+static bool
+is_lost (const GpuPoint *point)
+{
+  return point->stream && gpu_device_is_lost (gpu_stream_device (point->stream));
+}
+
 /* A lost device's work never ends, and must not hold up that on others; who submits more to it is told there. */
 bool
 gpu_throttle_begin (GpuThrottle *throttle, GError **error)
@@ -90,7 +97,7 @@ gpu_throttle_begin (GpuThrottle *throttle, GError **error)
   g_autoptr (GError) reason = NULL;
   if (gpu_point_wait_throttled (point, &reason))
     return true;
-  if (point->stream && gpu_device_is_lost (gpu_stream_device (point->stream))) {
+  if (is_lost (point)) {
     gpu_point_clear (point);
     return true;
   }
@@ -104,6 +111,6 @@ gpu_throttle_end (GpuThrottle *throttle, GpuStream *stream, GError **error)
   GpuPoint *point = &throttle->point[throttle->next];
   const GpuPoint *last = point_after (throttle, throttle->depth - 1);
   throttle->next = throttle->next + 1 < throttle->depth ? throttle->next + 1 : 0;
-  return throttle->depth < SHARED_DEPTH ? gpu_point_mark (point, stream, error)
-                                        : gpu_point_mark_since (point, stream, last, error);
+  return throttle->depth < SHARED_DEPTH || is_lost (last) ? gpu_point_mark (point, stream, error)
+                                                          : gpu_point_mark_since (point, stream, last, error);
 }

@@ -408,6 +408,41 @@ test_one_full (Peers *peers, const void *data)
   gpu_image_unref (src);
 }
 
+/* Rule 27 where one device is lost: the frames on another go on, whether or not the frame before has an event. */
+static void
+test_throttle_beside_lost (Peers *peers, const void *data)
+{
+  static const unsigned depths[] = {3, 8};
+  Rig *a = &peers->rig[0], *b = &peers->rig[1];
+  GpuThrottle *throttle[G_N_ELEMENTS (depths)];
+  GpuImage *on_lost = rig_acquire (a, &a->spec, a->stream[0]), *on_good = rig_acquire (b, &b->spec, b->stream[0]);
+  GError *error = NULL;
+
+  for (unsigned i = 0; i < G_N_ELEMENTS (depths); i++) {
+    throttle[i] = gpu_throttle_new (depths[i]);
+    for (unsigned frame = 0; frame < 4; frame++) {
+      g_assert_true (gpu_throttle_begin (throttle[i], &error));
+      rig_fill (a->stream[0], on_lost, 1);
+      g_assert_true (gpu_throttle_end (throttle[i], a->stream[0], &error));
+    }
+  }
+  gpu_device_fail (a->device, GPU_CALL_STREAM_CREATE, 0, 1);
+  g_assert_null (gpu_stream_new (a->device, false, NULL));
+  g_assert_true (gpu_device_is_lost (a->device));
+  for (unsigned i = 0; i < G_N_ELEMENTS (depths); i++) {
+    for (unsigned frame = 0; frame < 2 * depths[i]; frame++) {
+      g_assert_true (gpu_throttle_begin (throttle[i], &error));
+      g_assert_no_error (error);
+      rig_fill (b->stream[0], on_good, 1);
+      g_assert_true (gpu_throttle_end (throttle[i], b->stream[0], &error));
+      g_assert_no_error (error);
+    }
+    gpu_throttle_free (throttle[i]);
+  }
+  gpu_image_unref (on_lost);
+  gpu_image_unref (on_good);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -425,5 +460,6 @@ main (int argc, char **argv)
   PEER_TEST ("/peer-gone/source-is-the-last", test_source_is_the_last);
   PEER_TEST ("/peer-gone/forgotten", test_forgotten);
   PEER_TEST ("/peer-gone/one-full", test_one_full);
+  PEER_TEST ("/peer-gone/throttle", test_throttle_beside_lost);
   return g_test_run ();
 }

@@ -70,6 +70,16 @@ gst_gpu_base_transform_start (GstBaseTransform *trans)
   return TRUE;
 }
 
+/* The element looks for another when it starts. */
+static void
+drop_lost_device (GstGpuBaseTransform *self)
+{
+  GpuDevice *device = gst_gpu_base_transform_device (self);
+
+  if (device && gpu_device_is_lost (device))
+    gst_gpu_base_transform_replace_device (self, NULL);
+}
+
 static gboolean
 gst_gpu_base_transform_stop (GstBaseTransform *trans)
 {
@@ -87,9 +97,7 @@ gst_gpu_base_transform_stop (GstBaseTransform *trans)
   gst_clear_object (&priv->pool);
   g_clear_pointer (&priv->stream, gpu_stream_unref);
   g_clear_pointer (&priv->own, gpu_stream_unref);
-  /* Started again, the element looks for another. */
-  if (priv->device && gpu_device_is_lost (priv->device))
-    gst_gpu_base_transform_replace_device (GST_GPU_BASE_TRANSFORM (trans), NULL);
+  drop_lost_device (GST_GPU_BASE_TRANSFORM (trans));
   return TRUE;
 }
 
@@ -99,6 +107,8 @@ gst_gpu_base_transform_change_state (GstElement *element, GstStateChange transit
   GstGpuBaseTransform *self = GST_GPU_BASE_TRANSFORM (element);
   GstStateChangeReturn result;
 
+  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED)
+    drop_lost_device (self);
   if ((transition == GST_STATE_CHANGE_NULL_TO_READY || transition == GST_STATE_CHANGE_READY_TO_PAUSED) &&
       !gst_gpu_base_transform_open_named_device (self))
     return GST_STATE_CHANGE_FAILURE;

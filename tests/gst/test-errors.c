@@ -145,6 +145,32 @@ GST_START_TEST (same_pipeline_again)
 }
 GST_END_TEST
 
+/* A device that is lost while a pipeline is in READY: that takes a new one when it is started. */
+GST_START_TEST (lost_in_ready)
+{
+  GstElement *pipeline = gst_parse_launch ("videotestsrc num-buffers=20 ! video/x-raw,format=RGBA ! gpuupload ! "
+                                           "gpuflip video-direction=90r ! gpudownload ! fakesink sync=false",
+                                           NULL);
+  g_autoptr (GstBus) bus = gst_element_get_bus (pipeline);
+
+  for (guint i = 0; i < 2; i++) {
+    g_autoptr (GstMessage) message = NULL;
+    GpuDevice *device = open_device (NULL);
+
+    fail_unless_equals_int (gst_element_set_state (pipeline, GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
+    gpu_device_fail (device, GPU_CALL_STREAM_CREATE, 0, 1);
+    fail_if (gpu_stream_new (device, false, NULL));
+    fail_unless (gpu_device_is_lost (device));
+    gpu_device_unref (device);
+
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    message = gst_bus_timed_pop_filtered (bus, 60 * GST_SECOND, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
+    fail_unless (message && GST_MESSAGE_TYPE (message) == GST_MESSAGE_EOS);
+  }
+  stop (pipeline);
+}
+GST_END_TEST
+
 /* Two pipelines on one device: when it is lost, each says so. One on another device plays on. */
 GST_START_TEST (pipelines_side_by_side)
 {
@@ -299,6 +325,7 @@ errors_suite (void)
   tcase_add_loop_test (tests, calls_fail, 0, N_SCENES);
   tcase_add_test (tests, offered_pool_fails);
   tcase_add_test (tests, same_pipeline_again);
+  tcase_add_test (tests, lost_in_ready);
   tcase_add_test (tests, pipelines_side_by_side);
 #endif
   tcase_add_test (tests, map_fails);

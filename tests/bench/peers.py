@@ -35,21 +35,25 @@ def torch_ways(torch):
     std = torch.tensor([0.229, 0.224, 0.225], device="cuda").view(1, 3, 1, 1)
     resize = torch.nn.functional.interpolate
 
-    def eager(number):
-        picture = frames[number % RING][..., :3].permute(2, 0, 1).unsqueeze(0)
+    def scaled_floats(frame):
+        picture = frame[..., :3].permute(2, 0, 1).unsqueeze(0)
         turned = torch.flip(picture, dims=(3,))
         small = resize(turned.float(), size=SIZE, mode="bilinear", align_corners=False)
         return (small / 255 - mean) / std
 
-    def eager_bytes(number):
-        picture = frames[number % RING][..., :3].permute(2, 0, 1).unsqueeze(0)
+    def scaled_bytes(frame):
+        picture = frame[..., :3].permute(2, 0, 1).unsqueeze(0)
         small = resize(torch.flip(picture, dims=(3,)), size=SIZE, mode="bilinear", align_corners=False)
         return (small.float() / 255 - mean) / std
 
-    yield "PyTorch, eager, scaled in float32", eager
-    yield "PyTorch, eager, scaled in uint8", eager_bytes
-    if compiled := compile_way(torch, eager):
-        yield "PyTorch, compiled, scaled in float32", compiled
+    def of_ring(way):
+        return lambda number: way(frames[number % RING])
+
+    yield "PyTorch, eager, scaled in float32", of_ring(scaled_floats)
+    yield "PyTorch, eager, scaled in uint8", of_ring(scaled_bytes)
+    # The frame is its argument: of a number it would make a program for each.
+    if compiled := compile_way(torch, scaled_floats, frames):
+        yield "PyTorch, compiled, scaled in float32", of_ring(compiled)
 
 
 class TimeUp(BaseException):
@@ -69,13 +73,14 @@ def time_limit(seconds):
         signal.alarm(0)
 
 
-def compile_way(torch, way):
-    """What torch.compile makes of @way, or None where it does not work; it needs a compiler and has bugs of its own."""
+def compile_way(torch, way, frames):
+    """What torch.compile makes of @way, tried with @frames, or None where it does not work; it needs a compiler and has
+    bugs of its own."""
     try:
         with time_limit(COMPILE_SECONDS):
             compiled = torch.compile(way)
-            for number in range(RING):
-                compiled(number)
+            for frame in frames:
+                compiled(frame)
             return compiled
     except (Exception, TimeUp) as error:  # of any library below it
         print(f"torch.compile: skipped, {first_line(error)}")

@@ -491,13 +491,13 @@ run_resize_filter_tiles (const GpuTileArgs &args)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (THREADS, 6) gpu_resize_filter_tiles (const __grid_constant__ GpuTileArgs args)
+__launch_bounds__ (THREADS, 5) gpu_resize_filter_tiles (const __grid_constant__ GpuTileArgs args)
 {
   run_resize_filter_tiles (args);
 }
 
 extern "C" __global__ void
-__launch_bounds__ (THREADS, 6) gpu_resize_filter_tiles_table (const GpuTileArgs *table)
+__launch_bounds__ (THREADS, 5) gpu_resize_filter_tiles_table (const GpuTileArgs *table)
 {
   run_resize_filter_tiles (gpu_table_args (table));
 }

@@ -65,6 +65,7 @@
 /* NULL where the driver does not have them. */
 #define GPU_CUDA_OPTIONAL_ENTRIES(ENTRY)                                                                               \
   ENTRY (MemPrefetchAsync, 8000)                                                                                       \
+  ENTRY (FuncGetName, 12030)                                                                                           \
   ENTRY (ModuleGetFunctionCount, 12040)                                                                                \
   ENTRY (ModuleEnumerateFunctions, 12040)                                                                              \
   ENTRY (FuncLoad, 12040)

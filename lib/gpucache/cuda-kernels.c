@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Loading and finding kernels. Each fat binary is a module of the context; functions are looked up by name once and
- * then by the name's address, in a list that only grows, so that readers need no lock.
+ * then by the name's address, in a list that only grows, so that readers need no lock. To ask one module after the
+ * other for a name would do, but tools that report calls which fail, as compute-sanitizer does, would report each of
+ * those.
  */
 #include "cuda-kernels.h"
 
@@ -20,12 +22,41 @@ struct GpuCudaKernels {
   const GpuCudaDriver *cu;
   const char *label;
   _Atomic (Function *) functions;
+  GHashTable *by_name; /* of CUfunction, all there are; NULL if the driver cannot name them */
   unsigned n_modules;
   CUmodule modules[];
 };
 
 /* A driver that loads lazily would load each function at its first launch, which can wait for work that waits for that
- * launch. Drivers before CUDA 12.4 cannot name a module's functions; they load at the first look-up. */
+ * launch. */
+static bool
+load_function (GpuCudaKernels *self, CUfunction function, GError **error)
+{
+  const char *name = NULL;
+  CUresult result = self->cu->FuncLoad (function);
+
+  if (result != CUDA_SUCCESS) {
+    gpu_cuda_set_error (error, self->cu, result, "cuFuncLoad", self->label);
+    return false;
+  }
+  if (!self->by_name)
+    return true;
+  result = self->cu->FuncGetName (&name, function);
+  if (result != CUDA_SUCCESS) {
+    gpu_cuda_set_error (error, self->cu, result, "cuFuncGetName", self->label);
+    return false;
+  }
+  g_hash_table_insert (self->by_name, g_strdup (name), function);
+  return true;
+}
+
+/* Drivers before CUDA 12.4 cannot; functions are loaded at the first look-up then. */
+static bool
+can_list (const GpuCudaDriver *cu)
+{
+  return cu->ModuleGetFunctionCount && cu->ModuleEnumerateFunctions && cu->FuncLoad;
+}
+
 static bool
 load_functions (GpuCudaKernels *self, CUmodule module, GError **error)
 {
@@ -34,7 +65,7 @@ load_functions (GpuCudaKernels *self, CUmodule module, GError **error)
   unsigned n = 0;
   CUresult result;
 
-  if (!cu->ModuleGetFunctionCount || !cu->ModuleEnumerateFunctions || !cu->FuncLoad)
+  if (!can_list (cu))
     return true;
 
   result = cu->ModuleGetFunctionCount (&n, module);
@@ -49,11 +80,8 @@ load_functions (GpuCudaKernels *self, CUmodule module, GError **error)
     return false;
   }
   for (unsigned i = 0; i < n; i++) {
-    result = cu->FuncLoad (functions[i]);
-    if (result != CUDA_SUCCESS) {
-      gpu_cuda_set_error (error, cu, result, "cuFuncLoad", self->label);
+    if (!load_function (self, functions[i], error))
       return false;
-    }
   }
   return true;
 }
@@ -84,6 +112,8 @@ gpu_cuda_kernels_load (const GpuCudaDriver *cu, const char *label, GError **erro
   self = g_malloc0 (sizeof *self + n * sizeof self->modules[0]);
   self->cu = cu;
   self->label = label;
+  if (can_list (cu) && cu->FuncGetName)
+    self->by_name = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   for (unsigned i = 0; i < n; i++) {
     if (!load_module (self, &gpu_cuda_binaries[i], error)) {
       gpu_cuda_kernels_free (self);
@@ -105,13 +135,18 @@ gpu_cuda_kernels_free (GpuCudaKernels *self)
   }
   for (unsigned i = 0; i < self->n_modules; i++)
     self->cu->ModuleUnload (self->modules[i]);
+  g_clear_pointer (&self->by_name, g_hash_table_unref);
   g_free (self);
 }
 
 static CUfunction
 look_up (GpuCudaKernels *self, const char *name, GError **error)
 {
-  for (unsigned i = 0; i < self->n_modules; i++) {
+  CUfunction named = self->by_name ? g_hash_table_lookup (self->by_name, name) : NULL;
+
+  if (named)
+    return named;
+  for (unsigned i = 0; i < self->n_modules && !self->by_name; i++) {
     CUfunction function;
     CUresult result = self->cu->ModuleGetFunction (&function, self->modules[i], name);
 

@@ -622,6 +622,13 @@ emulated_FuncLoad (CUfunction function)
 }
 
 static CUresult
+emulated_FuncGetName (const char **name, CUfunction function)
+{
+  *name = ((const EmulatedKernel *)function)->name;
+  return CUDA_SUCCESS;
+}
+
+static CUresult
 emulated_LaunchKernel (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                        unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **params,
                        void **extra)

@@ -588,6 +588,9 @@ fake_FuncLoad (CUfunction function)
   return called ("cuFuncLoad");
 }
 
+/* As drivers before CUDA 12.3, which are asked for kernels by name. */
+#define fake_FuncGetName NULL
+
 static CUresult
 fake_LaunchKernel (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                    unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **params,

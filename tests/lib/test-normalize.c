@@ -349,6 +349,7 @@ test_refusals (OpFixture *fixture, const void *data)
   params.base[3] = NAN;
   params.scale[3] = 0;
   params.scale_is_stddev = true;
+  g_assert_true (gpu_image_fill (stream, src, 7, &error));
   g_assert_true (gpu_normalize (stream, src, dst, &params, &error));
   g_assert_no_error (error);
 

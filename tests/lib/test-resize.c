@@ -528,6 +528,7 @@ test_resizer (OpFixture *fixture, const void *data)
                                   GPU_CALL_EVENT_RECORD};
   uint64_t before[G_N_ELEMENTS (calls)];
 
+  g_assert_true (gpu_image_fill (fixture->stream, src, 7, &error));
   for (unsigned i = 0; i < 3; i++)
     g_assert_true (gpu_resizer_run (resizer, fixture->stream, src, dst, &lanczos, &error));
   for (unsigned i = 0; i < G_N_ELEMENTS (calls); i++)

@@ -93,6 +93,8 @@ test_steady (void)
 
   /* A chain on one stream runs with a frame of each shape and one more that the next step reads. */
   GpuCacheStats stats;
+  g_autofree char *dump = gpu_cache_dump (device);
+  g_test_message ("%s", dump);
   gpu_cache_get_stats (device, GPU_ACCOUNT_DEVICE, GPU_CACHE_ALL, &stats);
   g_assert_cmpuint (stats.live_bytes + stats.pending_bytes + stats.idle_bytes, ==,
                     2 * chain.spec[0].size + 2 * chain.spec[1].size);

@@ -230,6 +230,7 @@ struct GpuCache {
   atomic_uint_least64_t n_frees;
   unsigned next_scope;                  /* whose turn it is to be polled by somebody else */
   atomic_bool trim_due[GPU_N_ACCOUNTS]; /* the limit was lowered: give memory back to the system once it is met */
+  atomic_bool has_freed;                /* stream-ordered memory, which the device's own pool may have kept */
   _Atomic (GpuScope *) orphans;         /* scopes of threads that ended (thread.c) */
 
   GpuScope *shared;
@@ -306,6 +307,8 @@ uint64_t gpu_cache_idle_bytes (GpuCache *cache, GpuAccount account);
 /** Brings the account under its limit as far as idle entries allow; once a lowered limit is met, trims the device's
  * own pool (rule 10). */
 void gpu_cache_settle (GpuCache *cache, GpuAccount account);
+/** Gives what the device's own pool keeps beyond @keep bytes in all back to the system. */
+void gpu_cache_trim (GpuCache *cache, uint64_t keep);
 /** Waits for all that was detached and let go of, and frees it. False if @error is set. */
 bool gpu_cache_wait_detached (GpuCache *cache, GError **error);
 

@@ -209,15 +209,16 @@ gpu_cpu_memory_info (GpuDevice *base, uint64_t *free_bytes, uint64_t *total_byte
 }
 
 void
-gpu_cpu_trim (GpuDevice *base)
+gpu_cpu_trim (GpuDevice *base, uint64_t keep)
 {
   GpuCpuDevice *device = (GpuCpuDevice *)base;
-  GpuCpuBlock *block;
 
   pthread_mutex_lock (&gpu_cpu_host.lock);
-  while ((block = g_queue_pop_head (&device->recycled)))
-    block_free (block);
-  device->recycled_bytes = 0;
+  while (device->recycled.length > 0 && device->used_bytes + device->recycled_bytes > keep) {
+    GpuCpuBlock *oldest = g_queue_pop_tail (&device->recycled);
+    device->recycled_bytes -= oldest->size;
+    block_free (oldest);
+  }
   pthread_mutex_unlock (&gpu_cpu_host.lock);
 }
 
@@ -245,7 +246,7 @@ gpu_cpu_memory_clear (GpuCpuDevice *device)
   GHashTableIter iter;
   gpointer block;
 
-  gpu_cpu_trim (&device->base);
+  gpu_cpu_trim (&device->base, 0);
   g_hash_table_iter_init (&iter, device->blocks);
   while (g_hash_table_iter_next (&iter, NULL, &block))
     block_free (block);

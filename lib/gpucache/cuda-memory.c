@@ -134,13 +134,13 @@ gpu_cuda_free (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, v
 }
 
 void
-gpu_cuda_trim (GpuDevice *device)
+gpu_cuda_trim (GpuDevice *device, uint64_t keep)
 {
   GpuCudaDevice *self = gpu_cuda_device (device);
 
   if (!gpu_cuda_enter (self, NULL))
     return;
-  self->cu->MemPoolTrimTo (self->pool, 0);
+  self->cu->MemPoolTrimTo (self->pool, keep);
   gpu_cuda_leave (self);
 }
 

@@ -62,7 +62,7 @@ typedef struct {
                  GError **error);
   bool (*free) (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, void *stream, GError **error);
   /* Gives memory that the device's own pool keeps and nobody uses back to the system. */
-  void (*trim) (GpuDevice *device);
+  void (*trim) (GpuDevice *device, uint64_t keep);
 
   bool (*stream_create) (GpuDevice *device, void **stream, GError **error);
   /* Work that is pending goes on. */
@@ -197,7 +197,9 @@ void gpu_device_abandon (GpuDevice *device, GpuMemoryKind kind, void *data, size
 /** Stream-ordered memory that the host may touch at once: allocated where nothing else is, and waited for. */
 bool gpu_device_alloc_complete (GpuDevice *device, size_t size, size_t alignment, void **data, GError **error);
 bool gpu_device_free_idle (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, GError **error);
-void gpu_device_trim (GpuDevice *device);
+/** Gives what the device's own pool has in reserve back to the system, down to @keep bytes in all, as far as nobody
+ * uses it. */
+void gpu_device_trim (GpuDevice *device, uint64_t keep);
 bool gpu_device_stream_create (GpuDevice *device, void **stream, GError **error);
 void gpu_device_stream_destroy (GpuDevice *device, void *stream);
 bool gpu_device_stream_synchronize (GpuDevice *device, void *stream, GError **error);

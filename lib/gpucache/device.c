@@ -466,11 +466,11 @@ gpu_device_alloc_complete (GpuDevice *device, size_t size, size_t alignment, voi
 }
 
 void
-gpu_device_trim (GpuDevice *device)
+gpu_device_trim (GpuDevice *device, uint64_t keep)
 {
   gpu_locks_check_driver ();
   if (gpu_device_check (device, NULL))
-    device->funcs->trim (device);
+    device->funcs->trim (device, keep);
 }
 
 bool

@@ -51,6 +51,13 @@ has_detached (GpuCache *cache)
 }
 
 void
+gpu_cache_trim (GpuCache *cache, uint64_t keep)
+{
+  atomic_store (&cache->has_freed, false);
+  gpu_device_trim (cache->device, keep);
+}
+
+void
 gpu_cache_free_chain (GpuCache *cache, GpuAllocation *chain, bool evicted)
 {
   bool detached = false;
@@ -60,11 +67,13 @@ gpu_cache_free_chain (GpuCache *cache, GpuAllocation *chain, bool evicted)
       atomic_fetch_add_explicit (&cache->evictions[gpu_memory_kind_account (allocation->kind)], 1,
                                  memory_order_relaxed);
     detached |= allocation->detached;
+    if (allocation->kind == GPU_MEMORY_STREAM_ORDERED)
+      atomic_store_explicit (&cache->has_freed, true, memory_order_relaxed);
     free_memory (cache, allocation);
     forget (cache, allocation);
   }
   if (detached && !has_detached (cache))
-    gpu_device_trim (cache->device); /* rule 10: after a clear other processes get the memory */
+    gpu_cache_trim (cache, 0); /* rule 10: after a clear other processes get the memory */
 }
 
 void
@@ -194,7 +203,7 @@ gpu_cache_settle (GpuCache *cache, GpuAccount account)
   gpu_cache_evict (cache, account, limit);
   if (atomic_load (&cache->trim_due[account]) && atomic_load (&cache->bytes[account]) <= limit &&
       atomic_exchange (&cache->trim_due[account], false))
-    gpu_device_trim (cache->device);
+    gpu_cache_trim (cache, 0);
 }
 
 /* Threads that do nothing do not retire what is in their scopes: whoever does something looks at one of those, too. */
@@ -315,6 +324,6 @@ gpu_cache_clear (GpuDevice *device, GpuCacheScope which, GError **error)
   g_ptr_array_unref (scopes);
   if (which == GPU_CACHE_ALL)
     ok = gpu_cache_wait_detached (cache, error) && ok;
-  gpu_device_trim (device);
+  gpu_cache_trim (cache, 0);
   return ok;
 }

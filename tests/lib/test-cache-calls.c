@@ -14,12 +14,14 @@
 static GpuDeviceFuncs spy;
 static const GpuDeviceFuncs *real;
 static atomic_uint trims;
+static atomic_uint_least64_t kept; /* by the last of them, at most */
 
 static void
-count_trim (GpuDevice *device)
+count_trim (GpuDevice *device, uint64_t keep)
 {
   atomic_fetch_add (&trims, 1);
-  real->trim (device);
+  atomic_store (&kept, keep);
+  real->trim (device, keep);
 }
 
 static void
@@ -365,6 +367,28 @@ test_trims_after_clear (Rig *rig, const void *data)
   rig->device->funcs = real;
 }
 
+/* What is evicted for a frame that cannot use it stays with the driver's pool, which would grow beyond the limit: it is
+ * trimmed to the limit then, and only then. */
+static void
+test_trims_to_limit (Rig *rig, const void *data)
+{
+  const GpuImageSpec third = rig_spec (GPU_FORMAT_ARGB, 64, 64);
+  size_t capacity = rig_make_idle (rig, &rig->spec, rig->stream[0], 3, NULL);
+
+  rig_limit (rig, 3 * capacity);
+  spy_on_trims (rig);
+  gpu_image_unref (rig_acquire (rig, &rig->spec, rig->stream[0]));
+  g_assert_cmpuint (atomic_load (&trims), ==, 0);
+  gpu_image_unref (rig_acquire (rig, &rig->other, rig->stream[0]));
+  g_assert_cmpuint (rig_stats (rig).evictions, >, 0);
+  g_assert_cmpuint (atomic_load (&trims), ==, 1);
+  g_assert_cmpuint (atomic_load (&kept), ==, 3 * capacity);
+  rig_limit (rig, 30 * capacity);
+  gpu_image_unref (rig_acquire (rig, &third, rig->stream[0]));
+  g_assert_cmpuint (atomic_load (&trims), ==, 1);
+  rig->device->funcs = real;
+}
+
 /* Rules 10 and 13: a refusal: before the driver is asked again, so that it has what was freed. */
 static void
 test_trims_after_refusal (Rig *rig, const void *data)
@@ -546,6 +570,7 @@ main (int argc, char **argv)
   RIG_TEST ("/calls/rule-6/frees-that-wait", test_frees_that_wait);
   RIG_TEST ("/calls/rule-10/trims-after-lowered-limit", test_trims_after_lowered_limit);
   RIG_TEST ("/calls/rule-10/trims-after-clear", test_trims_after_clear);
+  RIG_TEST ("/calls/rule-10/trims-to-limit", test_trims_to_limit);
   RIG_TEST ("/calls/rule-10/trims-after-refusal", test_trims_after_refusal);
   RIG_TEST ("/calls/rule-11/bounded-questions", test_bounded_questions);
   RIG_TEST ("/calls/rule-11/questions-take-turns", test_questions_take_turns);

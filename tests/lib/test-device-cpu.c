@@ -88,7 +88,7 @@ test_recycled (Seam *seam, const void *data)
   g_assert_true (seam_alloc (seam, SIZE, seam->t) == a);
   seam_sync (seam, seam->t);
   seam_free (seam, a, SIZE, seam->t);
-  gpu_device_trim (seam->device);
+  gpu_device_trim (seam->device, 0);
   seam_free (seam, b, SIZE, seam->t);
   seam_free (seam, c, SIZE + 1, seam->s);
 }

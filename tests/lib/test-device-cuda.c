@@ -213,8 +213,10 @@ test_memory (void)
     g_assert_true (device->funcs->free (device, kinds[i].kind, b, 5000, NULL, &error));
     expect (kinds[i].free);
   }
-  device->funcs->trim (device);
+  device->funcs->trim (device, 0);
   expect ("cuMemPoolTrimTo 0\n");
+  device->funcs->trim (device, 12345);
+  expect ("cuMemPoolTrimTo 12345\n");
   close_device (device);
 }
 
@@ -544,7 +546,7 @@ test_after_shutdown (void)
   g_assert_error (error, GPU_ERROR, GPU_ERROR_DEVICE_LOST);
   device->funcs->event_destroy (device, event);
   device->funcs->stream_destroy (device, stream);
-  device->funcs->trim (device);
+  device->funcs->trim (device, 0);
   gpu_device_unref (device);
   g_assert_cmpuint (fake->depth (), ==, 0);
 }

@@ -97,6 +97,9 @@ typedef struct {
   /* The same for each of the @n arguments' structs that lie one after the other in device memory at @table. */
   bool (*launch_table) (GpuDevice *device, const GpuKernel *kernel, const void *table, uint32_t n, GpuExtent extent,
                         void *stream, GError **error);
+  /* Stores @value in a word of host memory that was allocated here once the work so far is complete: who reads it with
+   * acquire reads what that work wrote. */
+  bool (*write_word) (GpuDevice *device, atomic_uint *word, unsigned value, void *stream, GError **error);
   /* Calls @func on some thread once the work so far is complete; it must be short and call nothing of the device's. */
   bool (*host_call) (GpuDevice *device, void (*func) (void *data), void *data, void *stream, GError **error);
 
@@ -220,6 +223,7 @@ bool gpu_device_launch (GpuDevice *device, const GpuKernel *kernel, const void *
                         GError **error);
 bool gpu_device_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *table, uint32_t n,
                               GpuExtent extent, void *stream, GError **error);
+bool gpu_device_write_word (GpuDevice *device, atomic_uint *word, unsigned value, void *stream, GError **error);
 bool gpu_device_host_call (GpuDevice *device, void (*func) (void *data), void *data, void *stream, GError **error);
 
 /* peer.c: devices among each other. */

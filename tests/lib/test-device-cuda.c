@@ -461,6 +461,22 @@ test_host_call (void)
   close_device (device);
 }
 
+static void
+test_write_word (void)
+{
+  GpuDevice *device = open_device (0);
+  g_autoptr (GError) error = NULL;
+  atomic_uint word = 0;
+
+  g_assert_true (device->funcs->write_word (device, &word, 7, NULL, &error));
+  expect ("cuStreamWriteValue32 7 0\n");
+  g_assert_cmpuint (atomic_load (&word), ==, 7);
+  fake->fail ("cuStreamWriteValue32", 0, CUDA_ERROR_LAUNCH_FAILED);
+  g_assert_false (device->funcs->write_word (device, &word, 8, NULL, &error));
+  g_assert_error (error, GPU_ERROR, GPU_ERROR_DEVICE_LOST);
+  close_device (device);
+}
+
 /* The word that a stream waits for is 0 until the gate opens, also when another gate had it before; only the first gate
  * calls the driver. */
 static void
@@ -694,6 +710,7 @@ main (int argc, char **argv)
   g_test_add_func ("/device-cuda/wide-rows", test_wide_rows);
   g_test_add_func ("/device-cuda/launch", test_launch);
   g_test_add_func ("/device-cuda/host-call", test_host_call);
+  g_test_add_func ("/device-cuda/write-word", test_write_word);
   g_test_add_func ("/device-cuda/open/limits-of-none", test_limits_of_none);
   g_test_add_func ("/device-cuda/gates", test_gates);
   g_test_add_func ("/device-cuda/lost-gives-back", test_lost_gives_back);

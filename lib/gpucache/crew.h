@@ -5,25 +5,40 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct GpuCrew GpuCrew;
 typedef struct GpuCrewJob GpuCrewJob;
+typedef struct GpuCrewSlot GpuCrewSlot;
 
 /** Does piece @i; on any thread, several at a time. */
 typedef void (*GpuCrewFunc) (void *data, unsigned i);
 
-/** A job: @func, @data, @n and @ready are filled in by its owner, the rest is the crew's. */
+/** Says up to which piece a job can be done, to all who look for pieces. On a pair of cache lines of its own. */
+typedef struct {
+  _Alignas(128) atomic_uint mark;
+} GpuCrewWord;
+
+/** How many jobs at a time have helpers. What is more than that, its owner does alone. */
+#define GPU_CREW_JOBS 8
+
+/** A job: what comes first is filled in by its owner, the rest is the crew's. */
 struct GpuCrewJob {
   GpuCrewFunc func;
   void *data;
   unsigned n;
   unsigned ready; /* how many of the first pieces can be done by now */
+  /* (nullable): GPU_CREW_JOBS of them, for somebody else to say what can be done, as a device does; they stay as long
+   * as the crew, and begin as zero. */
+  GpuCrewWord *words;
 
-  unsigned next;     /* the next piece to be done */
+  GpuCrewWord *word; /* the job's; NULL if there is none for it: then gpu_crew_allow() says what can be done */
+  GpuCrewSlot *slot;
+  int64_t first;     /* its first piece's number */
   unsigned finished; /* how many of the first pieces are done */
-  bool *done;        /* which of those after them are */
-  GpuCrewJob *behind;
+  atomic_bool *done; /* which pieces are */
 };
 
 /** How many helpers a crew had best have on this machine, so that they and their caller keep up with a bus. */
@@ -39,10 +54,19 @@ void gpu_crew_free (GpuCrew *crew);
 
 /** Puts a job forward; the crew begins at once. */
 void gpu_crew_begin (GpuCrew *crew, GpuCrewJob *job);
-/** @ready of its first pieces can be done, or more. Whether there is a helper to do them. */
+/** @ready of its first pieces can be done, or more; the job has no word. Whether there is a helper to do them. */
 bool gpu_crew_allow (GpuCrew *crew, GpuCrewJob *job, unsigned ready);
-/** Does a piece that can be done, if there is one that nobody has begun. */
+/** What is to be written to the job's word, with release, when @ready of its first pieces can be done. */
+unsigned gpu_crew_mark (const GpuCrewJob *job, unsigned ready);
+/** How many of the job's first pieces can be done, as its word says. */
+unsigned gpu_crew_ready (const GpuCrewJob *job);
+/** There will be work soon: who sleeps begins to look for it, if the crew lingers. */
+void gpu_crew_rouse (GpuCrew *crew);
+/** Does a piece that can be done, if there is one that nobody has begun. Who waits for a word calls it now and then:
+ * who writes the word wakes nobody. */
 bool gpu_crew_help (GpuCrew *crew, GpuCrewJob *job);
+/** For who looks for something again and again: lets others go first, or, where processors are many, a moment pass. */
+void gpu_crew_pause (GpuCrew *crew);
 /** Helps until at least @wanted of the first pieces, which can all be done, are. Returns: how many are. */
 unsigned gpu_crew_finish (GpuCrew *crew, GpuCrewJob *job, unsigned wanted);
 /** Takes the job back: pieces that were begun are waited for, others are left. */

@@ -391,6 +391,96 @@ test_crew (void)
   }
 }
 
+/* Jobs for which somebody else says what can be done, more of them at a time than have helpers. */
+static GpuCrewWord crew_words[GPU_CREW_JOBS];
+
+static void *
+write_word (void *data)
+{
+  const GpuCrewJob *job = data;
+
+  for (unsigned ready = 1; ready <= job->n; ready++)
+    atomic_store_explicit (&job->word->mark, gpu_crew_mark (job, ready), memory_order_release);
+  return NULL;
+}
+
+static void *
+give_jobs_with_words (void *data)
+{
+  GpuCrew *crew = data;
+
+  for (unsigned n = 1; n < 25; n++) {
+    CrewWork work = {.crew = crew};
+    GpuCrewJob job = {.func = do_one, .data = &work, .n = n % 64 + 1, .words = crew_words};
+    pthread_t writer;
+
+    gpu_crew_begin (crew, &job);
+    if (job.word) {
+      gpu_crew_rouse (crew);
+      g_assert_cmpint (pthread_create (&writer, NULL, write_word, &job), ==, 0);
+      while (gpu_crew_ready (&job) < job.n)
+        if (!gpu_crew_help (crew, &job))
+          gpu_crew_pause (crew);
+      pthread_join (writer, NULL);
+    }
+    g_assert_cmpuint (gpu_crew_finish (crew, &job, job.n), ==, job.n);
+    gpu_crew_end (crew, &job);
+    for (unsigned i = 0; i < 64; i++)
+      g_assert_cmpuint (atomic_load (&work.done[i]), ==, i < job.n);
+  }
+  return NULL;
+}
+
+static void
+test_crew_words (void)
+{
+  for (unsigned i = 0; i < 4; i++) {
+    GpuCrew *crew = gpu_crew_new (2 * (i / 2), i % 2);
+    pthread_t threads[GPU_CREW_JOBS + 2];
+
+    memset (crew_words, 0, sizeof crew_words);
+    for (unsigned k = 0; k < G_N_ELEMENTS (threads); k++)
+      g_assert_cmpint (pthread_create (&threads[k], NULL, give_jobs_with_words, crew), ==, 0);
+    for (unsigned k = 0; k < G_N_ELEMENTS (threads); k++)
+      pthread_join (threads[k], NULL);
+    gpu_crew_free (crew);
+  }
+}
+
+/* A word that is written when its job is over, since that failed, allows nothing of the next job. */
+static void
+test_crew_late_word (void)
+{
+  GpuCrew *crew = gpu_crew_new (2, true);
+  CrewWork work = {.crew = crew};
+
+  memset (crew_words, 0, sizeof crew_words);
+  for (unsigned round = 0; round < 3; round++) {
+    GpuCrewJob failed = {.func = do_one, .data = &work, .n = 10, .words = crew_words};
+    GpuCrewJob next = {.func = do_one, .data = &work, .n = 5, .words = round ? crew_words : NULL};
+
+    memset (&work, 0, sizeof work);
+    gpu_crew_begin (crew, &failed);
+    atomic_store (&failed.word->mark, gpu_crew_mark (&failed, 3));
+    g_assert_cmpuint (gpu_crew_finish (crew, &failed, 3), ==, 3);
+    gpu_crew_end (crew, &failed);
+    for (unsigned i = 0; i < 10; i++)
+      g_assert_cmpuint (atomic_load (&work.begun[i]), ==, i < 3);
+
+    gpu_crew_begin (crew, &next);
+    atomic_store (&failed.word->mark, gpu_crew_mark (&failed, 10));
+    g_usleep (2000);
+    g_assert_false (gpu_crew_help (crew, &next));
+    if (next.word)
+      g_assert_cmpuint (gpu_crew_ready (&next), ==, 0);
+    for (unsigned i = 0; i < 5; i++)
+      g_assert_cmpuint (atomic_load (&work.begun[i]), ==, i < 3);
+    g_assert_cmpuint (gpu_crew_finish (crew, &next, 5), ==, 5);
+    gpu_crew_end (crew, &next);
+  }
+  gpu_crew_free (crew);
+}
+
 /* Several threads with staged copies of one device at a time: its crew is made once, and helps them all. */
 typedef struct {
   GpuDevice *device;
@@ -606,6 +696,8 @@ main (int argc, char **argv)
 {
   test_init (&argc, &argv);
   g_test_add_func ("/transfer/crew", test_crew);
+  g_test_add_func ("/transfer/crew/words", test_crew_words);
+  g_test_add_func ("/transfer/crew/late-word", test_crew_late_word);
   g_test_add_func ("/transfer/formats", test_formats);
   g_test_add_func ("/transfer/views", test_views);
   RIG_TEST ("/transfer/public", test_public);

@@ -11,6 +11,7 @@
 
 #include <gpucache/device-priv.h>
 #include <gpucache/gpucache.h>
+#include <gpucache/transfer-priv.h>
 
 #include <string.h>
 #include <sys/mman.h>
@@ -477,6 +478,77 @@ test_write_word (void)
   close_device (device);
 }
 
+/* A picture of 12 slices, which goes to plain memory in moves of 4, 2, 2, 2 and 2. Returns: the calls for that. */
+static char *
+stage_out (GpuStream *stream)
+{
+  GpuDevice *device = gpu_stream_device (stream);
+  const GpuStagingPlan plan = {.slice_bytes = 256, .least = 2, .most = 4};
+  g_autoptr (GError) error = NULL;
+  GpuImageSpec spec;
+
+  gpu_image_spec_init (&spec, GPU_FORMAT_GRAY8, 256, 12, 0, &error);
+  g_autofree uint8_t *host = g_malloc (spec.size), *back = g_malloc0 (spec.size);
+  for (size_t i = 0; i < spec.size; i++)
+    host[i] = (uint8_t)(i * 7);
+  GpuImage *image = gpu_image_acquire (device, &spec, GPU_MEMORY_STREAM_ORDERED, stream, GPU_ACQUIRE_DEFAULT, &error);
+  g_assert_no_error (error);
+  gpu_image_copy_from_host (stream, image, host, &spec, &error);
+  g_assert_no_error (error);
+  free (fake->take_log ());
+  g_assert_true (gpu_image_stage_out (stream, image, back, &spec, plan, &error));
+  g_assert_no_error (error);
+  g_assert_cmpmem (back, spec.size, host, spec.size);
+  char *calls = fake->take_log ();
+  gpu_image_unref (image);
+  return calls;
+}
+
+/* The stream writes after each move how far it is; events are there after the first one and the last one, and, as the
+ * words have been seen, asked about once. */
+static void
+test_staged_out (void)
+{
+  GpuDevice *device = open_device (0);
+  GpuStream *stream = gpu_stream_new (device, true, NULL);
+
+  char *calls = stage_out (stream);
+  expect_line (calls, "cuMemHostAlloc 1024 1");
+  expect_line (calls, "cuStreamWriteValue32 0 0");
+  free (calls);
+  /* Numbers go on where the last copy's ended. */
+  calls = stage_out (stream);
+  g_assert_cmpstr (calls, ==,
+                   "cuMemcpyAsync 1024\ncuStreamWriteValue32 16 0\ncuEventRecord\n"
+                   "cuMemcpyAsync 512\ncuStreamWriteValue32 18 0\n"
+                   "cuMemcpyAsync 512\ncuStreamWriteValue32 20 0\n"
+                   "cuMemcpyAsync 512\ncuStreamWriteValue32 22 0\n"
+                   "cuMemcpyAsync 512\ncuStreamWriteValue32 24 0\ncuEventRecord\ncuEventQuery\n");
+  free (calls);
+  gpu_stream_unref (stream);
+  close_device (device);
+}
+
+/* Where streams cannot write words, which is found out once, events tell what has come. */
+static void
+test_staged_out_without_words (void)
+{
+  GpuDevice *device = open_device (0);
+  GpuStream *stream = gpu_stream_new (device, true, NULL);
+
+  fake->fail ("cuStreamWriteValue32", 0, CUDA_ERROR_NOT_SUPPORTED);
+  char *calls = stage_out (stream);
+  expect_line (calls, "cuStreamWriteValue32 0 0");
+  free (calls);
+  calls = stage_out (stream);
+  g_assert_null (strstr (calls, "cuStreamWriteValue32"));
+  expect_line (calls, "cuEventRecord\ncuEventQuery\ncuMemcpyAsync 512\ncuEventRecord");
+  free (calls);
+  g_assert_false (gpu_device_is_lost (device));
+  gpu_stream_unref (stream);
+  close_device (device);
+}
+
 /* The word that a stream waits for is 0 until the gate opens, also when another gate had it before; only the first gate
  * calls the driver. */
 static void
@@ -711,6 +783,8 @@ main (int argc, char **argv)
   g_test_add_func ("/device-cuda/launch", test_launch);
   g_test_add_func ("/device-cuda/host-call", test_host_call);
   g_test_add_func ("/device-cuda/write-word", test_write_word);
+  g_test_add_func ("/device-cuda/staged-out", test_staged_out);
+  g_test_add_func ("/device-cuda/staged-out/no-words", test_staged_out_without_words);
   g_test_add_func ("/device-cuda/open/limits-of-none", test_limits_of_none);
   g_test_add_func ("/device-cuda/gates", test_gates);
   g_test_add_func ("/device-cuda/lost-gives-back", test_lost_gives_back);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * What copies between the device and plain memory are made of: the device's part, whole and in moves as staged copies
- * have it; the host's part by threads of a crew; both one after the other; and staged copies, in which they overlap, by
- * several plans. Then when a staged copy is how far. Together they tell what holds one up: the pauses between the
- * device's moves, the host's memory, or the waits of the one for the other.
+ * have it; the host's part by threads of a crew; both one after the other; and staged copies, in which they overlap: as
+ * the library has them, and with one thing changed at a time. Then when a staged copy is how far. Together they tell
+ * what holds one up: the pauses between the device's moves, the host's memory, threads that look for work beside those
+ * that have some, or the waits of the one for the other.
  */
 #include "bench.h"
 
+#include <gpucache/stream-priv.h>
 #include <gpucache/testing.h>
 #include <gpucache/transfer-priv.h>
 
@@ -19,18 +21,17 @@
 #define MAX_MOVES 64
 #define N_TIMES 101
 
-/* The crew's size where the machine has the processors for it; 0: one that the library chooses. */
-typedef struct {
-  unsigned helpers;
-  size_t slice_kib;
-  unsigned least, most;
-} Plan;
+typedef void HostCopy (void *dst, const void *src, size_t size);
 
-static const Plan plans[] = {
-    {0, 128, 2, 16}, /* the library's */
-    {0, 128, 8, 8},  {0, 128, 2, 64}, {0, 128, 1, 16}, {0, 64, 4, 32},
-    {0, 256, 1, 8},  {3, 128, 2, 16}, {7, 128, 2, 16}, {15, 128, 2, 16},
-};
+/* A staged copy; what is 0 is as the library has it. */
+typedef struct {
+  const char *name;
+  unsigned threads; /* with the caller */
+  bool sleeps;      /* the crew does not linger */
+  size_t slice_kib, most_kib;
+  bool asks;
+  HostCopy *copy;
+} Plan;
 
 typedef struct {
   GpuDevice *device;
@@ -38,21 +39,21 @@ typedef struct {
   GpuImageSpec spec; /* tight: rows follow one another in plain memory, too */
   bool outwards;
   GpuImage *image[N_FRAMES], *pinned[N_FRAMES];
+  GpuImage *word; /* pinned, for the stream to write to */
   uint8_t *plain[N_FRAMES];
-  unsigned crew_helpers; /* of the device's crew now */
+  GpuThrottle *throttle;
+  const Plan *crew; /* what the device's crew is like now; NULL: not known */
 } Bench;
-
-typedef void HostCopy (void *dst, const void *src, size_t size);
 
 /* A row of the table. */
 typedef struct {
   Bench *bench;
   char *name;
   double (*run) (void *data, unsigned n);
-  Plan plan;         /* of staged copies; of the host's part, helpers and slices */
+  Plan plan;         /* of staged copies; of the host's part, threads and slices */
   size_t move_bytes; /* of the device's part in moves */
+  bool writes_words; /* and each is told by a word instead of an event */
   bool one_by_one;   /* the host waits for each frame */
-  HostCopy *copy;
 } Row;
 
 static void
@@ -106,7 +107,13 @@ cut (const Row *row, unsigned frame, GpuImage *image[MAX_MOVES], GpuImage *pinne
   return n;
 }
 
-/* With an event after each move. */
+static bool
+write_word (GpuDevice *device, void *native, void *data, GError **error)
+{
+  return gpu_device_write_word (device, gpu_image_data (data), 1, native, error);
+}
+
+/* With an event or a word after each move. */
 static double
 run_moves (void *data, unsigned n)
 {
@@ -121,7 +128,10 @@ run_moves (void *data, unsigned n)
   for (unsigned i = 0; i < n; i++)
     for (unsigned k = 0; k < n_moves; k++) {
       device_copy (row->bench, image[i % N_FRAMES][k], pinned[i % N_FRAMES][k]);
-      gpu_point_mark (&point, row->bench->stream, &error);
+      if (row->writes_words)
+        gpu_stream_submit (row->bench->stream, write_word, row->bench->word, &error);
+      else
+        gpu_point_mark (&point, row->bench->stream, &error);
       bench_check (error);
     }
   wait (row->bench);
@@ -184,11 +194,11 @@ host_copy (const Row *row, GpuCrew *crew, unsigned frame)
 {
   const Bench *bench = row->bench;
   uint8_t *pinned = gpu_image_data (bench->pinned[frame]), *plain = bench->plain[frame];
-  HostJob what = {.copy = row->copy,
+  HostJob what = {.copy = row->plan.copy,
                   .dst = bench->outwards ? plain : pinned,
                   .src = bench->outwards ? pinned : plain,
                   .size = bench->spec.size,
-                  .slice = row->plan.slice_kib << 10};
+                  .slice = gpu_staging_default_plan ().slice_bytes};
   const unsigned n = (unsigned)((what.size + what.slice - 1) / what.slice);
   GpuCrewJob job = {.func = copy_slice, .data = &what, .n = n, .ready = n};
   gpu_crew_begin (crew, &job);
@@ -196,17 +206,30 @@ host_copy (const Row *row, GpuCrew *crew, unsigned frame)
   gpu_crew_end (crew, &job);
 }
 
-static GpuCrew *
-new_crew (unsigned helpers)
+static unsigned
+helpers_of (const Plan *plan)
 {
-  return gpu_crew_new (helpers, gpu_crew_may_linger (helpers));
+  return plan->threads > 0 ? plan->threads - 1 : gpu_crew_best_size ();
+}
+
+static bool
+lingers (const Plan *plan)
+{
+  return !plan->sleeps && gpu_crew_may_linger (helpers_of (plan));
+}
+
+static GpuCrew *
+new_crew (const Plan *plan)
+{
+  return gpu_crew_new (helpers_of (plan), lingers (plan));
 }
 
 static double
 run_host (void *data, unsigned n)
 {
   const Row *row = data;
-  GpuCrew *crew = new_crew (row->plan.helpers);
+  GpuCrew *crew = new_crew (&row->plan);
+  host_copy (row, crew, N_FRAMES - 1); /* threads begin meanwhile */
   const double start = bench_now ();
   for (unsigned i = 0; i < n; i++)
     host_copy (row, crew, i % N_FRAMES);
@@ -220,7 +243,8 @@ run_in_turn (void *data, unsigned n)
 {
   const Row *row = data;
   Bench *bench = row->bench;
-  GpuCrew *crew = new_crew (row->plan.helpers);
+  GpuCrew *crew = new_crew (&row->plan);
+  host_copy (row, crew, N_FRAMES - 1);
   const double start = bench_now ();
   for (unsigned i = 0; i < n; i++) {
     const unsigned frame = i % N_FRAMES;
@@ -236,12 +260,6 @@ run_in_turn (void *data, unsigned n)
   return ns;
 }
 
-static unsigned
-helpers_of (const Plan *plan)
-{
-  return plan->helpers > 0 ? plan->helpers : gpu_crew_best_size ();
-}
-
 static void
 stage (Bench *bench, unsigned frame, GpuStagingPlan plan)
 {
@@ -253,20 +271,48 @@ stage (Bench *bench, unsigned frame, GpuStagingPlan plan)
   bench_check (error);
 }
 
+static void
+set_crew (Bench *bench, const Plan *plan)
+{
+  const Plan *now = bench->crew;
+  if (!now || helpers_of (now) != helpers_of (plan) || lingers (now) != lingers (plan))
+    gpu_device_set_crew (bench->device, helpers_of (plan), lingers (plan));
+  bench->crew = plan;
+}
+
+static GpuStagingPlan
+staging_plan (const Plan *plan)
+{
+  GpuStagingPlan made = gpu_staging_default_plan ();
+  const size_t least_bytes = made.least * made.slice_bytes;
+  const size_t most_bytes = plan->most_kib ? plan->most_kib << 10 : made.most * made.slice_bytes;
+  if (plan->slice_kib)
+    made.slice_bytes = plan->slice_kib << 10;
+  made.least = (unsigned)(least_bytes / made.slice_bytes);
+  made.most = (unsigned)(most_bytes / made.slice_bytes);
+  made.asks = plan->asks;
+  made.copy = plan->copy;
+  return made;
+}
+
+/* With as many frames in flight as elements have. */
 static double
 run_staged (void *data, unsigned n)
 {
   const Row *row = data;
   Bench *bench = row->bench;
-  const GpuStagingPlan plan = {
-      .slice_bytes = row->plan.slice_kib << 10, .least = row->plan.least, .most = row->plan.most};
-  const unsigned helpers = helpers_of (&row->plan);
-  if (bench->crew_helpers != helpers)
-    gpu_device_set_crew (bench->device, helpers, gpu_crew_may_linger (helpers));
-  bench->crew_helpers = helpers;
+  const GpuStagingPlan plan = staging_plan (&row->plan);
+  GError *error = NULL;
+  set_crew (bench, &row->plan);
+  stage (bench, N_FRAMES - 1, plan);
   const double start = bench_now ();
-  for (unsigned i = 0; i < n; i++)
+  for (unsigned i = 0; i < n; i++) {
+    gpu_throttle_begin (bench->throttle, &error);
+    bench_check (error);
     stage (bench, i % N_FRAMES, plan);
+    gpu_throttle_end (bench->throttle, bench->stream, &error);
+    bench_check (error);
+  }
   wait (bench);
   return bench_now () - start;
 }
@@ -282,56 +328,63 @@ add (GArray *rows, Row row, const char *name)
 static void
 add_device_rows (GArray *rows, Bench *bench)
 {
-  static const unsigned kib[] = {512, 1024, 2048};
+  const Row moves = {.bench = bench, .run = run_moves, .move_bytes = 1 << 20};
+  Row words = moves;
+  words.writes_words = true;
   add (rows, (Row){.bench = bench, .run = run_device}, "the device's copies");
   add (rows, (Row){.bench = bench, .run = run_device, .one_by_one = true}, "the device's copies, each waited for");
-  for (size_t i = 0; i < G_N_ELEMENTS (kib); i++) {
-    g_autofree char *name = g_strdup_printf ("the device's copies, %u KiB at a time, each with an event", kib[i]);
-    add (rows, (Row){.bench = bench, .run = run_moves, .move_bytes = (size_t)kib[i] << 10}, name);
-  }
+  add (rows, moves, "the device's copies, 1 MiB at a time, each with an event");
+  add (rows, words, "the device's copies, 1 MiB at a time, each with a word");
 }
 
-/* The host's part. */
+static bool
+is_possible (const Plan *plan)
+{
+  return plan->threads <= g_get_num_processors ();
+}
+
+/* The host's part, and both in turn. */
 static void
 add_host_rows (GArray *rows, Bench *bench)
 {
-  static const struct {
-    const char *name;
-    HostCopy *copy;
-  } copies[] = {
-    {"memcpy()", copy_plainly},
+  static const Plan plans[] = {
+    {.name = "the host's memcpy(), 4 threads", .threads = 4, .copy = copy_plainly},
+    {.name = "the host's memcpy(), 8 threads", .threads = 8, .copy = copy_plainly},
+    {.name = "the host's memcpy(), 12 threads", .threads = 12, .copy = copy_plainly},
 #if defined __x86_64__
-    {"stores past the caches", copy_past_caches},
+    {.name = "the host's stores past the caches, 8 threads", .threads = 8, .copy = copy_past_caches},
 #endif
   };
-  const unsigned most = g_get_num_processors () - 1, helpers[] = {0, 3, 7, gpu_crew_best_size ()};
-  const unsigned n = G_N_ELEMENTS (helpers);
-  for (size_t k = 0; k < G_N_ELEMENTS (copies); k++)
-    for (unsigned i = 0; i < n; i++) {
-      const bool is_default = i == n - 1;
-      /* Of the other way to copy, one thread and all of them do. */
-      if (!is_default && (helpers[i] > most || (k > 0 && i > 0)))
-        continue;
-      g_autofree char *name = g_strdup_printf ("the host's %s, %u threads", copies[k].name, helpers[i] + 1);
-      Row row = {.bench = bench, .run = run_host, .plan = {helpers[i], 128, 0, 0}, .copy = copies[k].copy};
-      add (rows, row, name);
-      row.run = run_in_turn;
-      if (is_default && k == 0)
-        add (rows, row, "the device's copy and the host's in turn");
-    }
+  static const Plan in_turn = {.name = "the device's copy and the host's in turn", .copy = copy_plainly};
+  for (size_t i = 0; i < G_N_ELEMENTS (plans); i++)
+    if (is_possible (&plans[i]))
+      add (rows, (Row){.bench = bench, .run = run_host, .plan = plans[i]}, plans[i].name);
+  add (rows, (Row){.bench = bench, .run = run_in_turn, .plan = in_turn}, in_turn.name);
 }
 
+/* The first one is the library's. */
 static void
 add_staged_rows (GArray *rows, Bench *bench)
 {
-  for (size_t i = 0; i < G_N_ELEMENTS (plans); i++) {
-    const Plan *plan = &plans[i];
-    if (plan->helpers >= g_get_num_processors ())
-      continue;
-    g_autofree char *name = g_strdup_printf ("staged by %u, %zu KiB each, %u to %u a move", helpers_of (plan) + 1,
-                                             plan->slice_kib, plan->least, plan->most);
-    add (rows, (Row){.bench = bench, .run = run_staged, .plan = *plan}, name);
-  }
+  static const Plan plans[] = {
+    {.name = "staged"},
+    {.name = "staged, events are asked", .asks = true},
+    {.name = "staged, nobody lingers", .sleeps = true},
+#if defined __x86_64__
+    {.name = "staged, stores past the caches", .copy = copy_past_caches},
+#endif
+    {.name = "staged by 2 threads", .threads = 2},
+    {.name = "staged by 4 threads", .threads = 4},
+    {.name = "staged by 6 threads", .threads = 6},
+    {.name = "staged by 8 threads", .threads = 8},
+    {.name = "staged by 12 threads", .threads = 12},
+    {.name = "staged, slices of 64 KiB", .slice_kib = 64},
+    {.name = "staged, slices of 128 KiB", .slice_kib = 128},
+    {.name = "staged, moves of up to 4 MiB", .most_kib = 4096},
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (plans); i++)
+    if (is_possible (&plans[i]) && !(plans[i].asks && !bench->outwards))
+      add (rows, (Row){.bench = bench, .run = run_staged, .plan = plans[i]}, plans[i].name);
 }
 
 static void
@@ -367,8 +420,10 @@ measure_times (Bench *bench, const char *title)
       {"the call ends", G_STRUCT_OFFSET (GpuStagingTimes, done)},
   };
   double us[G_N_ELEMENTS (marks)][N_TIMES];
+  static const Plan crew = {.name = "the library's"};
   GpuStagingTimes times;
   GpuStagingPlan plan = gpu_staging_default_plan ();
+  set_crew (bench, &crew);
   plan.times = &times;
   for (int i = -10; i < N_TIMES; i++) {
     stage (bench, (unsigned)(i + 10) % N_FRAMES, plan);
@@ -407,9 +462,9 @@ measure_shape (Bench *bench, GpuFormat format, uint32_t width, uint32_t height)
     g_autofree char *title = g_strdup_printf ("%s plain memory, %ux%u %s, a frame", way ? "Into" : "From", width,
                                               height, gpu_format_info (format)->name);
     bench->outwards = way;
+    bench->crew = NULL;
     measure_parts (bench, title);
-    gpu_device_set_crew (bench->device, gpu_crew_best_size (), gpu_crew_may_linger (gpu_crew_best_size ()));
-    bench->crew_helpers = gpu_crew_best_size ();
+    bench->crew = NULL;
     measure_times (bench, title);
   }
   for (unsigned i = 0; i < N_FRAMES; i++) {
@@ -423,9 +478,14 @@ int
 main (int argc, char **argv)
 {
   Bench bench = {.device = bench_init (argc, argv)};
+  const GpuImageSpec word = bench_spec (GPU_FORMAT_GRAY8, sizeof (atomic_uint), 1);
   bench.stream = bench_stream_new (bench.device);
+  bench.throttle = gpu_throttle_new (8);
+  bench.word = bench_image_new (bench.device, &word, GPU_MEMORY_HOST, bench.stream);
   measure_shape (&bench, GPU_FORMAT_RGBA, 1920, 1080);
   measure_shape (&bench, GPU_FORMAT_NV12, 3840, 2160);
+  gpu_image_unref (bench.word);
+  gpu_throttle_free (bench.throttle);
   gpu_stream_unref (bench.stream);
   gpu_device_unref (bench.device);
   return bench_finish ();

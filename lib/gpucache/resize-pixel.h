@@ -25,6 +25,9 @@
 /** Rows that one thread makes a part of, when that is 4 bytes or a pixel of 3. */
 #define GPU_RESIZE_LINES 2
 
+/** Times as many in a launch for many images: there is enough for all threads to do, and more to be done once. */
+#define GPU_RESIZE_TABLE_LINES 2
+
 #define GPU_RESIZE_BITS 12
 #define GPU_RESIZE_ONE (1u << GPU_RESIZE_BITS)
 

@@ -249,8 +249,8 @@ is_in_lines (const GpuResizePlane *plane)
   const uintptr_t address = (uintptr_t)plane->src | plane->src_stride | (uintptr_t)plane->dst | plane->dst_stride;
 
   return !((address | src_bytes | dst_bytes) & 3) && src_bytes <= INT32_MAX && dst_bytes <= INT32_MAX &&
-         plane->left == 0 && plane->top == 0 && plane->x.dst == plane->width && plane->y.dst == plane->height &&
-         plane->x.reciprocal && plane->y.reciprocal && !plane->wide;
+         plane->src_stride <= UINT32_MAX && plane->left == 0 && plane->top == 0 && plane->x.dst == plane->width &&
+         plane->y.dst == plane->height && plane->x.reciprocal && plane->y.reciprocal && !plane->wide;
 }
 
 static GpuResizeAxis
@@ -304,7 +304,8 @@ resize_directly (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuResize 
     plane->aligned = is_aligned (plane->src, plane->src_stride, plane->dst, plane->dst_stride, plane->bytes);
     in_lines = in_lines && is_in_lines (plane);
   }
-  const unsigned lines = in_lines ? GPU_RESIZE_LINES : 1, block = lines * GPU_RESIZE_BLOCK_Y;
+  const unsigned some = op->plan ? GPU_RESIZE_TABLE_LINES * GPU_RESIZE_LINES : GPU_RESIZE_LINES;
+  const unsigned lines = in_lines ? some : 1, block = lines * GPU_RESIZE_BLOCK_Y;
   for (unsigned i = 0; i < info->n_planes; i++) {
     const GpuResizePlane *plane = &args.plane[i];
     const uint32_t pixels = in_lines ? plane->bytes > 2 ? 1 : 4 / plane->bytes : GPU_RESIZE_PIXELS;

@@ -138,32 +138,35 @@ __launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y) gpu_resize_bilinear_r
 }
 
 /* Bilinear, the fast way: pictures of 8 bits, scaled whole, whose rows are whole words. A thread makes 4 bytes of each
- * of some rows, or a pixel of 3 or 4; all it reads is asked for before any of it is looked at. */
-
-/* Where a pixel of the destination comes from: bytes in the source's row, and the weights of both samples. */
-struct Column {
-  uint32_t left;
-  uint32_t right;
-  uint32_t weights;
-};
+ * of some rows, or a pixel of 3 or 4; what two rows need is asked for before any of it is looked at. */
 
 #define MOST_PIXELS 4
-#define BLOCK_ROWS (GPU_RESIZE_LINES * GPU_RESIZE_BLOCK_Y)
 
-/* Where the columns and rows of a block come from, worked out once for all that are in the same. */
-struct Taps {
-  alignas (16) uint32_t left[MOST_PIXELS * GPU_RESIZE_BLOCK_X];
-  alignas (16) uint32_t right[MOST_PIXELS * GPU_RESIZE_BLOCK_X];
-  alignas (16) uint32_t weights[MOST_PIXELS * GPU_RESIZE_BLOCK_X];
-  GpuResizeTap row[BLOCK_ROWS];
+/* Rows whose samples a thread has at a time. */
+#define AT_ONCE 2
+
+/* Where a row of the destination comes from: the upper row of the source, and what is added for the lower one. */
+struct alignas (16) RowTap {
+  uint8_t *upper;
+  uint32_t down;
+  uint32_t weight; /* of the lower one */
 };
 
-/* For @columns columns from @x on, and BLOCK_ROWS rows from @y on. For all threads of the block to call. */
+/* Where the columns and rows of a block come from, worked out once for all that are in the same: bytes in the source's
+ * row, and the weights of both samples. */
+template <unsigned lines> struct Taps {
+  alignas (16) uint32_t left[MOST_PIXELS * GPU_RESIZE_BLOCK_X];
+  alignas (16) uint32_t weights[MOST_PIXELS * GPU_RESIZE_BLOCK_X];
+  RowTap row[lines * GPU_RESIZE_BLOCK_Y];
+};
+
+/* For @columns columns from @x on, and the block's rows from @y on. For all threads of the block to call. */
+template <unsigned lines>
 static __device__ __forceinline__ void
-make_taps (const GpuResizePlane &plane, uint32_t x, uint32_t columns, uint32_t y, Taps &taps)
+make_taps (const GpuResizePlane &plane, uint32_t x, uint32_t columns, uint32_t y, Taps<lines> &taps)
 {
-  static_assert ((MOST_PIXELS + 1) * GPU_RESIZE_BLOCK_X <= GPU_RESIZE_BLOCK_X * GPU_RESIZE_BLOCK_Y &&
-                     BLOCK_ROWS <= GPU_RESIZE_BLOCK_X,
+  static_assert (MOST_PIXELS * GPU_RESIZE_BLOCK_X + lines * GPU_RESIZE_BLOCK_Y <=
+                     GPU_RESIZE_BLOCK_X * GPU_RESIZE_BLOCK_Y,
                  "a thread has one column or one row");
   const unsigned thread = threadIdx.y * GPU_RESIZE_BLOCK_X + threadIdx.x;
 
@@ -171,115 +174,148 @@ make_taps (const GpuResizePlane &plane, uint32_t x, uint32_t columns, uint32_t y
     const GpuResizeTap tap = gpu_resize_linear_fast (&plane.x, min (x + thread, plane.width - 1));
 
     taps.left[thread] = tap.i0 * plane.bytes;
-    taps.right[thread] = tap.i1 * plane.bytes;
     taps.weights[thread] = (GPU_RESIZE_ONE - tap.weight) | tap.weight << 16;
-  } else if (thread - columns < BLOCK_ROWS) {
-    taps.row[thread - columns] = gpu_resize_linear_fast (&plane.y, min (y + thread - columns, plane.height - 1));
+  } else if (thread - columns < lines * GPU_RESIZE_BLOCK_Y) {
+    const GpuResizeTap tap = gpu_resize_linear_fast (&plane.y, min (y + thread - columns, plane.height - 1));
+
+    taps.row[thread - columns] = RowTap{(uint8_t *)plane.src + tap.i0 * plane.src_stride,
+                                        (tap.i1 - tap.i0) * (uint32_t)plane.src_stride, tap.weight};
   }
   __syncthreads ();
 }
 
-template <unsigned pixels>
-static __device__ __forceinline__ void
-load_columns (const Taps &taps, Column column[pixels])
+/* How a thread's samples are read:
+ * Pairs: two pixels of a byte that come from no more than 8 bytes at a multiple of 4, twice
+ * Bytes: four pixels of a byte, however far apart
+ * Couples: two pixels of two bytes
+ * Triples, Quads: a pixel of three or four bytes */
+enum Way { Pairs, Bytes, Couples, Triples, Quads };
+
+template <Way way> struct Shape {
+  static constexpr unsigned bytes = way == Couples ? 2 : way == Triples ? 3 : way == Quads ? 4 : 1;
+  static constexpr unsigned pixels = bytes > 2 ? 1 : 4 / bytes;
+  /* Places in a row, each of which words, or bytes, one after the other are read at. */
+  static constexpr unsigned places = way == Bytes ? 4 : way == Pairs || way == Couples ? 2 : 1;
+  static constexpr unsigned words = way == Triples ? 3 : 2;
+};
+
+/* Of all of a thread's rows. Whatever beyond a place's first word, or byte, is not read has no weight. */
+template <Way way> struct Columns {
+  uint32_t at[Shape<way>::places];
+  bool has[Shape<way>::places][Shape<way>::words - 1];
+  uint32_t order[Shape<way>::places]; /* for bytes of a place's words to be side by side */
+  uint32_t weights[Shape<way>::pixels];
+};
+
+template <Way way, unsigned lines>
+static __device__ __forceinline__ Columns<way>
+load_columns (const Taps<lines> &taps)
 {
+  constexpr unsigned bytes = Shape<way>::bytes, pixels = Shape<way>::pixels;
+  const unsigned first = threadIdx.x * pixels;
+  uint32_t left[pixels], right[pixels];
+  Columns<way> columns;
+
 #pragma unroll
   for (unsigned k = 0; k < pixels; k++) {
-    const unsigned i = threadIdx.x * pixels + k;
-
-    column[k] = Column{taps.left[i], taps.right[i], taps.weights[i]};
+    columns.weights[k] = taps.weights[first + k];
+    left[k] = taps.left[first + k];
+    right[k] = left[k] + (columns.weights[k] >> 16 ? bytes : 0);
   }
+#pragma unroll
+  for (unsigned i = 0; i < Shape<way>::places; i++) {
+    const uint32_t at = columns.at[i] = left[way == Pairs ? 2 * i : i] & (way == Bytes ? ~0u : ~3u);
+
+    if constexpr (way == Pairs) {
+      columns.order[i] =
+          (left[2 * i] - at) | (right[2 * i] - at) << 4 | (left[2 * i + 1] - at) << 8 | (right[2 * i + 1] - at) << 12;
+      columns.has[i][0] = right[2 * i + 1] - at > 3;
+    } else if constexpr (way == Couples) {
+      columns.order[i] = (left[i] - at) * 0x101 + (right[i] - at) * 0x1010 + 0x1100;
+      columns.has[i][0] = right[i] - at > 3;
+    } else if constexpr (way == Triples) {
+      columns.order[i] = 8 * (left[i] - at);
+      columns.has[i][0] = right[i] + 2 - at > 3;
+      columns.has[i][1] = right[i] + 2 - at > 7;
+    } else {
+      columns.order[i] = 0;
+      columns.has[i][0] = right[i] != left[i];
+    }
+  }
+  return columns;
 }
 
-/* Of two pixels in a row, the same byte of both side by side: bytes 0 and 1 in the first word, 2 and 3 in the second.
- */
-template <unsigned bytes> struct Neighbours {
-  uint32_t word[bytes > 2 ? 2 : 1];
+/* What is read of a row, before it is put in order. */
+template <Way way> struct Raw {
+  uint32_t word[Shape<way>::places][Shape<way>::words];
 };
 
-/* What is read for them, before it is put in order. */
-template <unsigned bytes> struct Raw {
-  uint32_t word[bytes == 3 ? 3 : 2];
-};
-
-template <unsigned bytes>
-static __device__ __forceinline__ Raw<bytes>
-load_raw (const uint8_t *row, uint32_t row_bytes, const Column &column)
+template <Way way>
+static __device__ __forceinline__ Raw<way>
+load_raw (const uint8_t *row, const Columns<way> &columns)
 {
-  Raw<bytes> raw = {};
+  Raw<way> raw = {};
 
-  if constexpr (bytes == 4) {
-    raw.word[0] = *(const uint32_t *)(row + column.left);
-    raw.word[1] = *(const uint32_t *)(row + column.right);
-  } else if constexpr (bytes == 3) {
-    const uint32_t at = column.left & ~3u;
+#pragma unroll
+  for (unsigned i = 0; i < Shape<way>::places; i++) {
+    const uint8_t *p = row + columns.at[i];
 
-    raw.word[0] = *(const uint32_t *)(row + at);
-    if (at + 4 < row_bytes)
-      raw.word[1] = *(const uint32_t *)(row + at + 4);
-    if (at + 8 < row_bytes && (column.left & 3) == 3)
-      raw.word[2] = *(const uint32_t *)(row + at + 8);
-  } else if constexpr (bytes == 2) {
-    raw.word[0] = *(const uint16_t *)(row + column.left);
-    raw.word[1] = *(const uint16_t *)(row + column.right);
-  } else {
-    raw.word[0] = row[column.left];
-    raw.word[1] = row[column.right];
+    raw.word[i][0] = way == Bytes ? *p : *(const uint32_t *)p;
+#pragma unroll
+    for (unsigned k = 1; k < Shape<way>::words; k++)
+      if (columns.has[i][k - 1])
+        raw.word[i][k] = way == Bytes ? p[k] : ((const uint32_t *)p)[k];
   }
   return raw;
 }
 
-template <unsigned bytes>
-static __device__ __forceinline__ Neighbours<bytes>
-pair_up (const Raw<bytes> &raw, const Column &column)
+/* Both samples that each of four bytes of the destination comes from side by side: of bytes 0 and 1 in the first word,
+ * 2 and 3 in the second. */
+template <Way way>
+static __device__ __forceinline__ uint2
+pair_up (const Raw<way> &raw, const Columns<way> &columns)
 {
-  Neighbours<bytes> out;
+  if constexpr (way == Pairs || way == Couples) {
+    return make_uint2 (__byte_perm (raw.word[0][0], raw.word[0][1], columns.order[0]),
+                       __byte_perm (raw.word[1][0], raw.word[1][1], columns.order[1]));
+  } else if constexpr (way == Bytes) {
+    return make_uint2 (__byte_perm (__byte_perm (raw.word[0][0], raw.word[0][1], 0x40),
+                                    __byte_perm (raw.word[1][0], raw.word[1][1], 0x40), 0x5410),
+                       __byte_perm (__byte_perm (raw.word[2][0], raw.word[2][1], 0x40),
+                                    __byte_perm (raw.word[3][0], raw.word[3][1], 0x40), 0x5410));
+  } else if constexpr (way == Triples) {
+    const uint32_t low = __funnelshift_r (raw.word[0][0], raw.word[0][1], columns.order[0]);
+    const uint32_t high = __funnelshift_r (raw.word[0][1], raw.word[0][2], columns.order[0]);
 
-  if constexpr (bytes == 3) {
-    const uint32_t skip = 8 * (column.left & 3);
-    const uint32_t lower = __funnelshift_r (raw.word[0], raw.word[1], skip);
-    const uint32_t upper = __funnelshift_r (raw.word[1], raw.word[2], skip);
-
-    out.word[0] = __byte_perm (lower, upper, 0x4130);
-    out.word[1] = __byte_perm (lower, upper, 0x5252);
+    return make_uint2 (__byte_perm (low, high, 0x4130), __byte_perm (low, high, 0x5252));
   } else {
-    out.word[0] = __byte_perm (raw.word[0], raw.word[1], 0x5140);
-    if constexpr (bytes == 4)
-      out.word[1] = __byte_perm (raw.word[0], raw.word[1], 0x7362);
+    return make_uint2 (__byte_perm (raw.word[0][0], raw.word[0][1], 0x5140),
+                       __byte_perm (raw.word[0][0], raw.word[0][1], 0x7362));
   }
-  return out;
-}
-
-/* Byte @c of the pixel between both. */
-template <unsigned bytes>
-static __device__ __forceinline__ uint32_t
-mix_byte (const Neighbours<bytes> &pixels, unsigned c, uint32_t weights)
-{
-  return c & 1 ? __dp2a_hi (weights, pixels.word[c / 2], 0u) : __dp2a_lo (weights, pixels.word[c / 2], 0u);
 }
 
 /* The pixels of one row; bytes from the first on. */
-template <unsigned bytes, unsigned pixels>
+template <Way way>
 static __device__ __forceinline__ uint32_t
-mix_pixels (const Raw<bytes> (&upper)[pixels], const Raw<bytes> (&lower)[pixels], const Column (&column)[pixels],
-            uint32_t weight)
+mix (const Raw<way> &upper, const Raw<way> &lower, const Columns<way> &columns, uint32_t weight)
 {
+  const uint2 above = pair_up<way> (upper, columns), below = pair_up<way> (lower, columns);
   uint32_t sum[4] = {};
 
 #pragma unroll
-  for (unsigned k = 0; k < pixels; k++) {
-    const Neighbours<bytes> above = pair_up<bytes> (upper[k], column[k]), below = pair_up<bytes> (lower[k], column[k]);
+  for (unsigned i = 0; i < Shape<way>::pixels * Shape<way>::bytes; i++) {
+    const uint32_t weights = columns.weights[i / Shape<way>::bytes];
+    const uint32_t a = i < 2 ? above.x : above.y, b = i < 2 ? below.x : below.y;
+    const uint32_t first = i % 2 ? __dp2a_hi (weights, a, 0u) : __dp2a_lo (weights, a, 0u);
+    const uint32_t second = i % 2 ? __dp2a_hi (weights, b, 0u) : __dp2a_lo (weights, b, 0u);
 
-#pragma unroll
-    for (unsigned c = 0; c < bytes; c++)
-      sum[k * bytes + c] = mix_byte<bytes> (above, c, column[k].weights) * (GPU_RESIZE_ONE - weight) +
-                           mix_byte<bytes> (below, c, column[k].weights) * weight + (1u << (2 * GPU_RESIZE_BITS - 1));
+    sum[i] = first * (GPU_RESIZE_ONE - weight) + second * weight + (1u << (2 * GPU_RESIZE_BITS - 1));
   }
   /* Each sum's uppermost byte is the sample. */
   return __byte_perm (__byte_perm (sum[0], sum[1], 0x0073), __byte_perm (sum[2], sum[3], 0x0073), 0x5410);
 }
 
-/* Pixels of 3 bytes of a warp, one a lane, to the row from @dst on, which @n bytes are left of, as words. */
+/* Pixels of 3 bytes of a warp, one a lane, to its row, which @n bytes are left of, as words; @dst is the lane's. */
 static __device__ __forceinline__ void
 store_triples (uint8_t *dst, uint32_t pixel, uint32_t n)
 {
@@ -291,199 +327,95 @@ store_triples (uint8_t *dst, uint32_t pixel, uint32_t n)
   const uint32_t word = __funnelshift_r (a | b << 24, b >> 8, 8 * skip);
 
   if (lane < 24 && 4 * lane < n)
-    *(uint32_t *)(dst + 4 * lane) = word;
+    *(uint32_t *)dst = word;
 }
 
-/* Of pixels that lie near each other in a row, all in words: 8 bytes from the first one's left sample on, and which of
- * these are both samples of bytes 0 and 1, and of bytes 2 and 3, of the destination. */
-struct Window {
-  uint32_t first;
-  uint32_t skip;
-  bool has[2]; /* words beyond the first one */
-  uint32_t order[2];
-};
-
-template <unsigned bytes>
-static __device__ __forceinline__ Window
-make_window (const Column *column, uint32_t row_bytes)
-{
-  const uint32_t first = column[0].left & ~3u;
-  Window window = {first, 8 * (column[0].left & 3), {first + 4 < row_bytes, first + 8 < row_bytes}, {0, 0}};
-
-#pragma unroll
-  for (unsigned i = 0; i < 4; i++) {
-    const uint32_t left = column[i / bytes].left - column[0].left + i % bytes;
-    const uint32_t right = column[i / bytes].right - column[0].left + i % bytes;
-
-    window.order[i / 2] |= (left | right << 4) << (i % 2 * 8);
-  }
-  return window;
-}
-
-struct WindowWords {
-  uint32_t word[3];
-};
-
-static __device__ __forceinline__ WindowWords
-load_window (const uint8_t *row, const Window &window)
-{
-  const uint32_t *p = (const uint32_t *)(row + window.first);
-  WindowWords words = {{p[0], 0, 0}};
-
-  if (window.has[0])
-    words.word[1] = p[1];
-  if (window.has[1])
-    words.word[2] = p[2];
-  return words;
-}
-
-/* The four bytes of one row; each has its pixel's weights. */
-template <unsigned bytes>
-static __device__ __forceinline__ uint32_t
-mix_window (const WindowWords &upper, const WindowWords &lower, const Window &window, const Column *column,
-            uint32_t weight)
-{
-  uint32_t pair[2][2], sum[4];
-
-#pragma unroll
-  for (unsigned i = 0; i < 2; i++) {
-    const uint32_t *word = i ? lower.word : upper.word;
-    const uint32_t low = __funnelshift_r (word[0], word[1], window.skip);
-    const uint32_t high = __funnelshift_r (word[1], word[2], window.skip);
-
-    pair[i][0] = __byte_perm (low, high, window.order[0]);
-    pair[i][1] = __byte_perm (low, high, window.order[1]);
-  }
-#pragma unroll
-  for (unsigned i = 0; i < 4; i++) {
-    const uint32_t weights = column[i / bytes].weights;
-    const uint32_t above = i % 2 ? __dp2a_hi (weights, pair[0][i / 2], 0u) : __dp2a_lo (weights, pair[0][i / 2], 0u);
-    const uint32_t below = i % 2 ? __dp2a_hi (weights, pair[1][i / 2], 0u) : __dp2a_lo (weights, pair[1][i / 2], 0u);
-
-    sum[i] = above * (GPU_RESIZE_ONE - weight) + below * weight + (1u << (2 * GPU_RESIZE_BITS - 1));
-  }
-  return __byte_perm (__byte_perm (sum[0], sum[1], 0x0073), __byte_perm (sum[2], sum[3], 0x0073), 0x5410);
-}
-
-/* Four bytes of each of some rows, of a picture that shrinks to no less than half its width: what four bytes come from
- * then lies within 8. */
-template <unsigned bytes>
+template <Way way, unsigned lines>
 static __device__ __forceinline__ void
-resize_near_lines (const GpuResizePlane &plane, const Taps &taps, uint32_t thread, uint32_t y)
+resize_lines (const GpuResizePlane &plane, const Taps<lines> &taps, uint32_t y)
 {
-  const uint32_t x0 = thread * (4 / bytes);
-  Column column[4 / bytes];
-  WindowWords upper[GPU_RESIZE_LINES], lower[GPU_RESIZE_LINES];
-  uint32_t weight[GPU_RESIZE_LINES];
+  constexpr unsigned bytes = Shape<way>::bytes, pixels = Shape<way>::pixels;
+  const uint32_t warp_x = blockIdx.x * GPU_RESIZE_BLOCK_X * pixels, x = warp_x + threadIdx.x * pixels;
+  const uint32_t width = plane.width, height = plane.height;
+  const uint64_t step = plane.dst_stride * GPU_RESIZE_BLOCK_Y;
+  uint8_t *dst = gpu_base (plane.dst) + y * plane.dst_stride + warp_x * bytes + threadIdx.x * 4;
 
-  if (x0 >= plane.width)
+  /* Beyond the right edge taps are those of the last column. */
+  if (way != Triples && x >= width)
     return;
-  load_columns<4 / bytes> (taps, column);
-  const Window window = make_window<bytes> (column, plane.x.src * bytes);
+  const Columns<way> columns = load_columns<way> (taps);
+#pragma unroll 1
+  for (unsigned first = 0; first < lines; first += AT_ONCE) {
+    Raw<way> upper[AT_ONCE], lower[AT_ONCE];
+    uint32_t weight[AT_ONCE];
+
 #pragma unroll
-  for (unsigned r = 0; r < GPU_RESIZE_LINES; r++) {
-    const GpuResizeTap v = taps.row[threadIdx.y + r * GPU_RESIZE_BLOCK_Y];
+    for (unsigned r = 0; r < AT_ONCE; r++) {
+      const RowTap row = taps.row[threadIdx.y + (first + r) * GPU_RESIZE_BLOCK_Y];
+      const uint8_t *base = gpu_base (row.upper);
 
-    weight[r] = v.weight;
-    upper[r] = load_window (plane.src + v.i0 * plane.src_stride, window);
-    lower[r] = load_window (plane.src + v.i1 * plane.src_stride, window);
-  }
+      weight[r] = row.weight;
+      upper[r] = load_raw<way> (base, columns);
+      lower[r] = load_raw<way> (base + row.down, columns);
+    }
 #pragma unroll
-  for (unsigned r = 0; r < GPU_RESIZE_LINES; r++) {
-    const uint32_t row = y + r * GPU_RESIZE_BLOCK_Y;
+    for (unsigned r = 0; r < AT_ONCE; r++) {
+      const uint32_t out = mix<way> (upper[r], lower[r], columns, weight[r]);
+      const bool exists = y + (first + r) * GPU_RESIZE_BLOCK_Y < height;
 
-    if (row < plane.height)
-      *(uint32_t *)(plane.dst + row * plane.dst_stride + x0 * bytes) =
-          mix_window<bytes> (upper[r], lower[r], window, column, weight[r]);
-  }
-}
-
-template <unsigned bytes>
-static __device__ __forceinline__ void
-resize_lines (const GpuResizePlane &plane, const Taps &taps, uint32_t thread, uint32_t y)
-{
-  const unsigned pixels = bytes > 2 ? 1 : 4 / bytes;
-  const uint32_t x0 = thread * pixels, row_bytes = plane.x.src * bytes;
-  const bool exists = x0 < plane.width;
-  Column column[pixels];
-  Raw<bytes> upper[GPU_RESIZE_LINES][pixels] = {}, lower[GPU_RESIZE_LINES][pixels] = {};
-  uint32_t weight[GPU_RESIZE_LINES] = {};
-
-  if (bytes != 3 && !exists)
-    return;
-  load_columns<pixels> (taps, column);
-#pragma unroll
-  for (unsigned r = 0; r < GPU_RESIZE_LINES; r++) {
-    const GpuResizeTap v = taps.row[threadIdx.y + r * GPU_RESIZE_BLOCK_Y];
-    const uint8_t *above = plane.src + v.i0 * plane.src_stride, *below = plane.src + v.i1 * plane.src_stride;
-
-    weight[r] = v.weight;
-#pragma unroll
-    for (unsigned k = 0; k < pixels; k++) {
-      upper[r][k] = load_raw<bytes> (above, row_bytes, column[k]);
-      lower[r][k] = load_raw<bytes> (below, row_bytes, column[k]);
+      if (way == Triples)
+        store_triples (dst, out, exists ? (width - warp_x) * bytes : 0);
+      else if (exists)
+        *(uint32_t *)dst = out;
+      dst += step;
     }
   }
-#pragma unroll
-  for (unsigned r = 0; r < GPU_RESIZE_LINES; r++) {
-    const uint32_t row = y + r * GPU_RESIZE_BLOCK_Y;
-    uint8_t *dst = plane.dst + row * plane.dst_stride;
-    const uint32_t out = mix_pixels<bytes, pixels> (upper[r], lower[r], column, weight[r]);
-
-    if (row >= plane.height)
-      break;
-    if (bytes == 3)
-      store_triples (dst + (x0 - threadIdx.x) * 3, out, (plane.width - min (x0 - threadIdx.x, plane.width)) * 3);
-    else
-      *(uint32_t *)(dst + x0 * bytes) = out;
-  }
 }
 
+/* @lines: of the rows that a block makes a part of, those of one thread. */
+template <unsigned lines>
 static __device__ __forceinline__ void
 run_resize_bilinear_lines (const GpuResizeArgs &args)
 {
-  __shared__ Taps taps;
-  const uint32_t thread = blockIdx.x * GPU_RESIZE_BLOCK_X + threadIdx.x;
+  const unsigned rows = lines * GPU_RESIZE_BLOCK_Y;
+  __shared__ Taps<lines> taps;
 
-  for (uint64_t row = (uint64_t)blockIdx.y * BLOCK_ROWS; row < args.rows.total;
-       row += (uint64_t)gridDim.y * BLOCK_ROWS) {
+  for (uint64_t row = (uint64_t)blockIdx.y * rows; row < args.rows.total; row += (uint64_t)gridDim.y * rows) {
     const unsigned i = gpu_plane_of_row (args.rows, row);
     const GpuResizePlane &plane = args.plane[i];
     const uint32_t first = (uint32_t)(row - args.rows.first[i]), y = first + threadIdx.y;
-    const uint32_t columns = GPU_RESIZE_BLOCK_X * (plane.bytes > 2 ? 1 : 4 / plane.bytes);
-    const bool is_near = plane.x.src <= 2 * (uint64_t)plane.x.dst;
+    const uint32_t columns = GPU_RESIZE_BLOCK_X * (plane.bytes > 2 ? 1 : plane.bytes == 2 ? 2 : 4);
 
     if (blockIdx.x * columns >= plane.width)
       continue;
-    make_taps (plane, blockIdx.x * columns, columns, first, taps);
+    make_taps<lines> (plane, blockIdx.x * columns, columns, first, taps);
     if (y >= plane.height)
       ;
-    else if (plane.bytes == 1 && is_near)
-      resize_near_lines<1> (plane, taps, thread, y);
+    else if (plane.bytes == 1 && plane.x.src <= 3 * (uint64_t)plane.x.dst)
+      /* Left samples are at most 3 apart, and at most 3 beyond a multiple of 4. */
+      resize_lines<Pairs> (plane, taps, y);
     else if (plane.bytes == 1)
-      resize_lines<1> (plane, taps, thread, y);
-    else if (plane.bytes == 2 && is_near)
-      resize_near_lines<2> (plane, taps, thread, y);
+      resize_lines<Bytes> (plane, taps, y);
     else if (plane.bytes == 2)
-      resize_lines<2> (plane, taps, thread, y);
+      resize_lines<Couples> (plane, taps, y);
     else if (plane.bytes == 3)
-      resize_lines<3> (plane, taps, thread, y);
+      resize_lines<Triples> (plane, taps, y);
     else
-      resize_lines<4> (plane, taps, thread, y);
+      resize_lines<Quads> (plane, taps, y);
     __syncthreads ();
   }
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, 4)
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, 5)
     gpu_resize_bilinear_lines (const __grid_constant__ GpuResizeArgs args)
 {
-  run_resize_bilinear_lines (args);
+  run_resize_bilinear_lines<GPU_RESIZE_LINES> (args);
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, 4)
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, 5)
     gpu_resize_bilinear_lines_table (const GpuResizeArgs *table)
 {
-  run_resize_bilinear_lines (gpu_table_args (table));
+  run_resize_bilinear_lines<GPU_RESIZE_TABLE_LINES * GPU_RESIZE_LINES> (gpu_table_args (table));
 }

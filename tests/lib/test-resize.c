@@ -129,12 +129,14 @@ test_layouts (OpFixture *fixture, const void *data)
     }
 }
 
-/* Rows of whole words, shrunk to half and to a little more or less: four bytes come from 8, or do not. */
+/* Rows of whole words, shrunk to half, a third, and a little more or less: two samples come from 8 bytes, or do not. */
 static void
 test_halves (OpFixture *fixture, const void *data)
 {
-  static const GpuFormat formats[] = {GPU_FORMAT_GRAY8, GPU_FORMAT_NV12, GPU_FORMAT_I420, GPU_FORMAT_RGB};
-  static const uint32_t widths[][2] = {{64, 32}, {72, 32}, {288, 136}, {248, 128}, {80, 248}, {512, 256}, {520, 256}};
+  static const GpuFormat formats[] = {GPU_FORMAT_GRAY8, GPU_FORMAT_NV12, GPU_FORMAT_I420, GPU_FORMAT_RGB,
+                                      GPU_FORMAT_RGBX};
+  static const uint32_t widths[][2] = {{64, 32}, {72, 32},  {288, 136}, {248, 128}, {80, 248},  {512, 256}, {520, 256},
+                                       {96, 32}, {104, 32}, {760, 256}, {776, 256}, {384, 128}, {1016, 256}};
   static const GpuResizeFilter bilinear = GPU_RESIZE_BILINEAR;
 
   for (unsigned f = 0; f < G_N_ELEMENTS (formats); f++)

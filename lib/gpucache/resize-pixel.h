@@ -22,11 +22,19 @@
 /** Rows of one pixel that one thread makes, when filtering rows. */
 #define GPU_RESIZE_ROWS 4
 
-/** Rows that one thread makes a part of, when that is 4 bytes or a pixel of 3. */
+/** Rows that one thread makes a part of, when that is 4 bytes or a pixel of 3, and when scaling to half. */
 #define GPU_RESIZE_LINES 2
+#define GPU_RESIZE_HALF_LINES 1
 
 /** Times as many in a launch for many images: there is enough for all threads to do, and more to be done once. */
 #define GPU_RESIZE_TABLE_LINES 2
+
+/** Bytes of a row that one thread makes of pixels of @bytes, when scaling to half. */
+GPU_PIXEL_FUNC uint32_t
+gpu_resize_half_bytes (uint32_t bytes)
+{
+  return bytes == 3 ? 12 : 8;
+}
 
 #define GPU_RESIZE_BITS 12
 #define GPU_RESIZE_ONE (1u << GPU_RESIZE_BITS)

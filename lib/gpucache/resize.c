@@ -241,6 +241,14 @@ static const GpuKernel bilinear_lines_kernel = {
     .table_name = "gpu_resize_bilinear_lines_table",
 };
 
+static const GpuKernel bilinear_half_kernel = {
+    .name = "gpu_resize_bilinear_half",
+    .args_size = sizeof (GpuResizeArgs),
+    .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
+    .run = gpu_resize_run_bilinear,
+    .table_name = "gpu_resize_bilinear_half_table",
+};
+
 /* Whether the fast bilinear kernel can: no border, rows that are whole words, and sizes that 32 bits are enough for. */
 static bool
 is_in_lines (const GpuResizePlane *plane)
@@ -251,6 +259,16 @@ is_in_lines (const GpuResizePlane *plane)
   return !((address | src_bytes | dst_bytes) & 3) && src_bytes <= INT32_MAX && dst_bytes <= INT32_MAX &&
          plane->src_stride <= UINT32_MAX && plane->left == 0 && plane->top == 0 && plane->x.dst == plane->width &&
          plane->y.dst == plane->height && plane->x.reciprocal && plane->y.reciprocal && !plane->wide;
+}
+
+/* Whether the one for halves can, where is_in_lines(): what a thread of it makes is whole. */
+static bool
+is_half (const GpuResizePlane *plane)
+{
+  const uintptr_t address = (uintptr_t)plane->src | plane->src_stride | (uintptr_t)plane->dst | plane->dst_stride;
+
+  return plane->x.src == 2 * (uint64_t)plane->x.dst && plane->y.src == 2 * (uint64_t)plane->y.dst && !(address & 15) &&
+         plane->width * plane->bytes % gpu_resize_half_bytes (plane->bytes) == 0;
 }
 
 static GpuResizeAxis
@@ -276,7 +294,7 @@ resize_directly (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuResize 
   const GpuFormatInfo *info = gpu_format_info (from->format);
   GpuExtent extent = {0, 0, 1};
   GpuResizeArgs args = {0};
-  bool in_lines = !nearest;
+  bool in_lines = !nearest, in_halves = !nearest;
 
   for (unsigned i = 0; i < info->n_planes; i++) {
     const GpuPlaneInfo *shape = &info->plane[i];
@@ -303,18 +321,26 @@ resize_directly (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuResize 
     plane->wide = info->bits > 8;
     plane->aligned = is_aligned (plane->src, plane->src_stride, plane->dst, plane->dst_stride, plane->bytes);
     in_lines = in_lines && is_in_lines (plane);
+    in_halves = in_halves && in_lines && is_half (plane);
   }
-  const unsigned some = op->plan ? GPU_RESIZE_TABLE_LINES * GPU_RESIZE_LINES : GPU_RESIZE_LINES;
+  const unsigned some =
+      (in_halves ? GPU_RESIZE_HALF_LINES : GPU_RESIZE_LINES) * (op->plan ? GPU_RESIZE_TABLE_LINES : 1);
   const unsigned lines = in_lines ? some : 1, block = lines * GPU_RESIZE_BLOCK_Y;
   for (unsigned i = 0; i < info->n_planes; i++) {
     const GpuResizePlane *plane = &args.plane[i];
-    const uint32_t pixels = in_lines ? plane->bytes > 2 ? 1 : 4 / plane->bytes : GPU_RESIZE_PIXELS;
+    const uint32_t line_pixels = plane->bytes > 2 ? 1 : 4 / plane->bytes;
+    const uint32_t pixels = in_halves  ? gpu_resize_half_bytes (plane->bytes) / plane->bytes
+                            : in_lines ? line_pixels
+                                       : GPU_RESIZE_PIXELS;
 
     extent.x = MAX (extent.x, (plane->width - 1) / pixels + 1);
     gpu_op_add_rows (&args.rows, i, plane->height, block);
   }
   extent.y = gpu_op_extent_y (&args.rows, block) / lines;
-  const GpuKernel *kernel = nearest ? &nearest_kernel : in_lines ? &bilinear_lines_kernel : &bilinear_kernel;
+  const GpuKernel *kernel = nearest     ? &nearest_kernel
+                            : in_halves ? &bilinear_half_kernel
+                            : in_lines  ? &bilinear_lines_kernel
+                                        : &bilinear_kernel;
   return gpu_op_launch (op, src, dst, kernel, &args, extent, error);
 }
 

@@ -122,7 +122,7 @@ GPU_API bool gpu_resizer_run (GpuResizer *resizer, GpuStream *stream, GpuImage *
  * @n: how many those are: 1, or the batch's size
  *
  * gpu_resizer_run() from each image of @src, of whatever size, to that of @dst, in as many launches as one image takes;
- * one more where some images are of another sort. The weights of as many geometries are kept as there are images.
+ * one more for each other sort that some images are of. The weights of as many geometries are kept as there are images.
  *
  * Returns: false if @error is set
  */

@@ -148,6 +148,26 @@ test_halves (OpFixture *fixture, const void *data)
     }
 }
 
+/* Shrunk to exactly half in both directions: eight bytes, or four pixels of three, are made at once, or cannot be. */
+static void
+test_half (OpFixture *fixture, const void *data)
+{
+  static const GpuFormat formats[] = {GPU_FORMAT_GRAY8, GPU_FORMAT_NV12, GPU_FORMAT_I420,
+                                      GPU_FORMAT_RGB,   GPU_FORMAT_RGBA, GPU_FORMAT_P010_10LE};
+  static const uint32_t sizes[][2] = {{1, 1}, {8, 1}, {16, 2}, {20, 50}, {264, 34}, {272, 10}, {560, 18}};
+  static const GpuResizeFilter bilinear = GPU_RESIZE_BILINEAR;
+
+  for (unsigned f = 0; f < G_N_ELEMENTS (formats); f++)
+    for (unsigned i = 0; i < G_N_ELEMENTS (sizes); i++)
+      for (unsigned layout = 0; layout < N_LAYOUTS; layout++) {
+        const unsigned other = (layout + f + i) % 3 ? LAYOUT_DEFAULT : layout;
+        GpuImageSpec src = picture_spec (formats[f], 2 * sizes[i][0], 2 * sizes[i][1], (Layout)layout);
+        GpuImageSpec dst = picture_spec (formats[f], sizes[i][0], sizes[i][1], (Layout)other);
+
+        picture_check (fixture->stream, &src, &dst, resize, bilinear_reference, &bilinear);
+      }
+}
+
 /* A side so long that positions no longer fit the fast arithmetic. */
 static void
 test_long (OpFixture *fixture, const void *data)
@@ -645,6 +665,7 @@ main (int argc, char **argv)
   OP_TEST ("/resize/bilinear", test_bilinear);
   OP_TEST ("/resize/layouts", test_layouts);
   OP_TEST ("/resize/halves", test_halves);
+  OP_TEST ("/resize/half", test_half);
   OP_TEST ("/resize/long", test_long);
   OP_TEST ("/resize/accuracy", test_accuracy);
   OP_TEST ("/resize/identity", test_identity);

@@ -6,6 +6,8 @@
 
 #include "pixel.h"
 
+#include <stdbool.h>
+
 #define GPU_FLIP_BLOCK_X 32
 #define GPU_FLIP_BLOCK_Y 8
 
@@ -19,6 +21,8 @@
  * @step_y: bytes in the source from one row of @dst to the next
  * @width: of @dst, in pixels
  * @bytes: of a pixel
+ * @across: tiles side by side, where the picture is transposed
+ * @inverse: 2^32 / @across, rounded up, or 0 if that is 2^32
  */
 typedef struct {
   const uint8_t *src;
@@ -29,16 +33,34 @@ typedef struct {
   uint32_t width;
   uint32_t height;
   uint32_t bytes;
+  uint32_t across;
+  uint32_t inverse;
   uint32_t reserved;
 } GpuFlipPlane;
 
 typedef struct {
   GpuFlipPlane plane[GPU_PIXEL_PLANES];
-  GpuPixelRows rows; /* of pixels, or of tiles where the picture is transposed */
+  GpuPixelRows rows; /* of pixels, or single tiles where the picture is transposed */
 } GpuFlipArgs;
 
-/** The edge of a tile in pixels. */
-#define GPU_FLIP_TILE 64
+/** A tile of the destination in pixels. Its rows, and those of the source that it is made of, are 128 to 256 bytes, so
+ * that few of the memory's lines are used in part. @in_lines: rows of the destination begin at multiples of 16. */
+GPU_PIXEL_FUNC uint32_t
+gpu_flip_tile_width (uint32_t bytes, bool in_lines)
+{
+  return in_lines && bytes == 1 ? 128 : 64;
+}
+
+GPU_PIXEL_FUNC uint32_t
+gpu_flip_tile_height (uint32_t bytes, bool in_lines)
+{
+  return in_lines && bytes <= 2 ? 128 : 64;
+}
+
+/** Blocks that follow one another take so many tiles one below the other, then those beside them: what neighbours in
+ * the source or in the destination need lies in the same pages of the memory, and is asked for at about the same time.
+ */
+#define GPU_FLIP_DOWN 8
 
 /** The source's pixel for the one at @x, @y of the destination. */
 GPU_PIXEL_FUNC const uint8_t *

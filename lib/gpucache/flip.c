@@ -11,6 +11,9 @@
  */
 #define HOST_TILE 32u
 
+/* In a row of blocks of tiles; the extent counts threads. */
+#define MAX_BLOCKS_X (UINT32_C (1) << 26)
+
 /* What messages begin with. */
 static const char *const operation_names[] = {
     [GPU_ORIENTATION_IDENTITY] = "Flip (identity)",
@@ -191,14 +194,44 @@ row_threads (const GpuFlipPlane *plane)
   return (uint32_t)((row_bytes + (aligned ? 15 : 30)) / 16);
 }
 
+static GpuExtent
+add_rows (GpuFlipArgs *args, unsigned n_planes, bool in_lines)
+{
+  const unsigned block_rows = in_lines ? GPU_FLIP_ROWS * GPU_FLIP_BLOCK_Y : GPU_FLIP_BLOCK_Y;
+  GpuExtent extent = {0, 0, 1};
+
+  for (unsigned i = 0; i < n_planes; i++) {
+    extent.x = MAX (extent.x, row_threads (&args->plane[i]));
+    gpu_op_add_rows (&args->rows, i, args->plane[i].height, block_rows);
+  }
+  extent.y = gpu_op_extent_y (&args->rows, block_rows) / (block_rows / GPU_FLIP_BLOCK_Y);
+  return extent;
+}
+
+/* A block for each tile of all planes, in as many rows of blocks as it takes. */
+static GpuExtent
+add_tiles (GpuFlipArgs *args, unsigned n_planes, bool in_lines)
+{
+  for (unsigned i = 0; i < n_planes; i++) {
+    GpuFlipPlane *plane = &args->plane[i];
+    const uint32_t down = (plane->height - 1) / gpu_flip_tile_height (plane->bytes, in_lines) + 1;
+
+    plane->across = (plane->width - 1) / gpu_flip_tile_width (plane->bytes, in_lines) + 1;
+    plane->inverse = (uint32_t)(((UINT64_C (1) << 32) + plane->across - 1) / plane->across);
+    gpu_op_add_rows (&args->rows, i, plane->across * down, 1);
+  }
+  const uint64_t total = args->rows.total, across = MIN (total, MAX_BLOCKS_X);
+  return (GpuExtent){(uint32_t)across * GPU_FLIP_BLOCK_X, (uint32_t)((total - 1) / across + 1) * GPU_FLIP_BLOCK_Y, 1};
+}
+
 static bool
 flip (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *params, void *data, GError **error)
 {
   const GpuOrientation orientation = *(const GpuOrientation *)params;
   const GpuImageSpec *spec = gpu_image_spec (src);
   bool transposed = gpu_orientation_is_transposed (orientation);
-  GpuExtent extent = {0, 0, 1};
   GpuFlipArgs args = {0};
+  GpuExtent extent;
 
   if ((unsigned)orientation >= G_N_ELEMENTS (operation_names)) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "There is no orientation number %d: use one of GpuOrientation",
@@ -217,22 +250,10 @@ flip (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *params, void *d
     args.plane[i] = flip_plane (src, dst, i, orientation);
     in_lines = in_lines && is_in_lines (&args.plane[i], transposed);
   }
-  const unsigned block_rows = in_lines ? GPU_FLIP_ROWS * GPU_FLIP_BLOCK_Y : GPU_FLIP_BLOCK_Y;
-  for (unsigned i = 0; i < gpu_format_info (spec->format)->n_planes; i++) {
-    const GpuFlipPlane *plane = &args.plane[i];
-
-    if (transposed) {
-      extent.x = MAX (extent.x, (plane->width - 1) / GPU_FLIP_TILE * GPU_FLIP_BLOCK_X + GPU_FLIP_BLOCK_X);
-      gpu_op_add_rows (&args.rows, i, (plane->height - 1) / GPU_FLIP_TILE + 1, 1);
-    } else {
-      extent.x = MAX (extent.x, row_threads (plane));
-      gpu_op_add_rows (&args.rows, i, plane->height, block_rows);
-    }
-  }
   if (transposed)
-    extent.y = gpu_op_extent_y (&args.rows, 1) * GPU_FLIP_BLOCK_Y;
+    extent = add_tiles (&args, gpu_format_info (spec->format)->n_planes, in_lines);
   else
-    extent.y = gpu_op_extent_y (&args.rows, block_rows) / (block_rows / GPU_FLIP_BLOCK_Y);
+    extent = add_rows (&args, gpu_format_info (spec->format)->n_planes, in_lines);
   const GpuKernel *kernel =
       transposed ? (in_lines ? &tiles_kernel : &any_tiles_kernel) : (in_lines ? &rows_kernel : &any_rows_kernel);
   return gpu_op_launch (op, src, dst, kernel, &args, extent, error);

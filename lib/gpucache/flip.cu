@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Flips on the GPU. Where rows stay rows, a thread makes one 16-byte line of the destination; where they become
- * columns, a block turns a square tile in shared memory. Both take any address and stride.
+ * columns, a block turns a tile by way of shared memory. Both take any address and stride.
  */
 #include "chunk.cuh"
 #include "flip-pixel.h"
@@ -259,31 +259,44 @@ __launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y) gpu_flip_any_rows_table (
 }
 
 /* A tile of a picture that is turned. What lies in a row of the destination lies in a column of the source: row @c of
- * the tile in shared memory is the source's that becomes the destination's column x0 + c, and has @height pixels from
- * @src on. */
+ * the tile in shared memory is the source's that becomes the destination's column @x + c. */
 struct Tile {
-  const uint8_t *src;
-  int64_t step;
-  uint8_t *dst;
-  uint64_t dst_stride;
-  unsigned width;
-  unsigned height;
-  bool upwards; /* the pixels of @src's rows are the destination's rows from the bottom on */
+  const GpuFlipPlane &plane;
+  uint32_t x, y;
+  uint32_t width, height;
 };
 
-static __device__ __forceinline__ Tile
-make_tile (const GpuFlipPlane &plane, uint32_t x0, uint32_t y0)
+/* Whether the pixels of the source's rows are the destination's rows from the bottom on. */
+static __device__ __forceinline__ bool
+is_upwards (const GpuFlipPlane &plane)
 {
-  Tile tile;
+  return plane.step_y < 0;
+}
 
-  tile.width = min ((uint32_t)GPU_FLIP_TILE, plane.width - x0);
-  tile.height = min ((uint32_t)GPU_FLIP_TILE, plane.height - y0);
-  tile.upwards = plane.step_y < 0;
-  tile.src = gpu_flip_source (&plane, x0, tile.upwards ? y0 + tile.height - 1 : y0);
-  tile.step = plane.step_x;
-  tile.dst = plane.dst + y0 * plane.dst_stride + (uint64_t)x0 * plane.bytes;
-  tile.dst_stride = plane.dst_stride;
-  return tile;
+/* Tile number @n of a plane: GPU_FLIP_DOWN rows of tiles are numbered column by column, and what is left of rows below
+ * them row by row. */
+template <bool in_lines>
+static __device__ __forceinline__ Tile
+make_tile (const GpuFlipPlane &plane, uint32_t n)
+{
+  const uint32_t width = gpu_flip_tile_width (plane.bytes, in_lines);
+  const uint32_t height = gpu_flip_tile_height (plane.bytes, in_lines);
+  const uint32_t across = plane.across;
+  uint32_t row = plane.inverse ? (uint32_t)((uint64_t)n * plane.inverse >> 32) : n;
+
+  /* The inverse is rounded up. */
+  row -= row * across > n;
+  uint32_t column = n - row * across;
+  const uint32_t first = row & ~(GPU_FLIP_DOWN - 1u), at = n - first * across;
+  if ((uint64_t)(first + GPU_FLIP_DOWN - 1) * height < plane.height) {
+    row = first + (at & (GPU_FLIP_DOWN - 1));
+    column = at / GPU_FLIP_DOWN;
+  }
+
+  /* Rows of tiles begin where the source's rows do, so that the tiles' lines are the source's. */
+  const uint32_t x = column * width, before = row * height, rows = min (height, plane.height - before);
+  const uint32_t y = is_upwards (plane) ? plane.height - before - rows : before;
+  return Tile{plane, x, y, min (width, plane.width - x), rows};
 }
 
 static __device__ __forceinline__ unsigned
@@ -292,185 +305,263 @@ this_thread (void)
   return threadIdx.y * GPU_FLIP_BLOCK_X + threadIdx.x;
 }
 
-/* The rows as they are, in words, @pitch of them from row to row: an odd number, so that a column meets no bank twice.
- */
-template <unsigned bytes>
-static __device__ __forceinline__ void
-load_tile (const Tile &tile, uint32_t *words)
+/* The tile's first row in the source: @height pixels. The next one is the plane's step in x further. */
+static __device__ __forceinline__ const uint8_t *
+tile_source (const Tile &tile)
 {
-  const unsigned chunks = GPU_FLIP_TILE * bytes / 16, pitch = GPU_FLIP_TILE * bytes / 4 + 1;
-  /* A warp reads no more than 128 bytes of a row at once: what follows would meet the same banks. */
-  const unsigned across = chunks < 8 ? chunks : 8, down = GPU_FLIP_BLOCK_X * GPU_FLIP_BLOCK_Y / across;
-
-#pragma unroll
-  for (unsigned i = 0; i < GPU_FLIP_TILE / down * (chunks / across); i++) {
-    const unsigned c = this_thread () / across + i / (chunks / across) * down;
-    const unsigned at = this_thread () % across + i % (chunks / across) * across;
-
-    if (c < tile.width && 16 * at < tile.height * bytes) {
-      const uint8_t *low = tile.src + (int64_t)c * tile.step;
-      const GpuChunk chunk = gpu_load_part (low + 16 * at, low, low + tile.height * bytes);
-
-#pragma unroll
-      for (unsigned k = 0; k < 4; k++)
-        words[c * pitch + 4 * at + k] = chunk.word[k];
-    }
-  }
+  return gpu_flip_source (&tile.plane, tile.x, is_upwards (tile.plane) ? tile.y + tile.height - 1 : tile.y);
 }
 
 /* The row of the destination that the source's pixel @p goes to; none if that is beyond the tile. */
 static __device__ __forceinline__ unsigned
 row_of (const Tile &tile, unsigned p)
 {
-  return tile.upwards ? tile.height - 1 - p : p;
+  return is_upwards (tile.plane) ? tile.height - 1 - p : p;
 }
 
-static __device__ __forceinline__ void
-turn_tile_4 (const Tile &tile, uint32_t *words)
+/* The tile's byte at @offset of its row @row in the destination. */
+static __device__ __forceinline__ uint8_t *
+tile_target (const Tile &tile, unsigned row, unsigned offset)
 {
-  const unsigned pitch = GPU_FLIP_TILE + 1;
+  return tile.plane.dst + (uint64_t)(tile.y + row) * tile.plane.dst_stride + (uint64_t)tile.x * tile.plane.bytes +
+         offset;
+}
 
-  load_tile<4> (tile, words);
+/* Chunks of 16 bytes from row to row in shared memory. */
+template <unsigned bytes> static constexpr unsigned tile_pitch = bytes == 1 ? 8 : 16;
+
+/* What the places of row @c's chunks are xored with. Threads that follow one another read one chunk of rows that are as
+ * many pixels apart as 16 bytes have: so these rows' chunks lie in eight different places. Of three bytes a pixel they
+ * are 5, 5 and 6 rows apart, and read single words three words apart, each from four such rows at once: these begin in
+ * four different places, for each of the six rows that a chunk of the destination has parts of. */
+template <unsigned bytes>
+static __device__ __forceinline__ unsigned
+tile_order (unsigned c)
+{
+  return bytes == 3 ? (3 * (c + 1) / 16 & 3) * 2 : c * bytes / 16 % 8;
+}
+
+/* The source's rows as they are, in chunks. */
+template <unsigned bytes>
+static __device__ __forceinline__ void
+load_tile (const Tile &tile, uint4 *chunks)
+{
+  const unsigned width = bytes == 1 ? 128 : 64, height = bytes <= 2 ? 128 : 64;
+  const unsigned across = height * bytes / 16, down = bytes == 3 ? 16 : GPU_FLIP_BLOCK_X * GPU_FLIP_BLOCK_Y / across;
+  const unsigned n = width / down, row_bytes = tile.height * bytes;
+  const unsigned first = this_thread () / across, at = this_thread () % across;
+  const uint8_t *src = tile_source (tile);
+  const int64_t step = tile.plane.step_x;
+
+  if ((bytes == 3 && first >= down) || 16 * at >= row_bytes)
+    return;
+  if (!(((unsigned)(uintptr_t)src | (unsigned)step | row_bytes) & 15)) {
+    uint4 v[n];
+
+    /* Beyond the last row the last one again: nothing has to be asked for each. */
+#pragma unroll
+    for (unsigned i = 0; i < n; i++)
+      v[i] = *(const uint4 *)(src + 16 * at + min (first + i * down, tile.width - 1) * step);
+#pragma unroll
+    for (unsigned i = 0; i < n; i++) {
+      const unsigned c = first + i * down;
+      const unsigned order =
+          bytes == 3 ? tile_order<bytes> (c) : tile_order<bytes> (first) ^ tile_order<bytes> (i * down);
+
+      chunks[c * tile_pitch<bytes> + (at ^ order)] = v[i];
+    }
+    return;
+  }
+
+#pragma unroll 1
+  for (unsigned c = first; c < tile.width; c += down) {
+    const uint8_t *low = src + (int64_t)c * step;
+    const GpuChunk chunk = gpu_load_part (low + 16 * at, low, low + row_bytes);
+
+    chunks[c * tile_pitch<bytes> + (at ^ tile_order<bytes> (c))] =
+        make_uint4 (chunk.word[0], chunk.word[1], chunk.word[2], chunk.word[3]);
+  }
+}
+
+/* The first @n bytes of @chunk, less than 16, to @p, a multiple of 16. */
+static __device__ __forceinline__ void
+store_part (uint8_t *p, GpuChunk chunk, unsigned n)
+{
+  if (n & 8) {
+    *(uint2 *)p = make_uint2 (chunk.word[0], chunk.word[1]);
+    chunk.word[0] = chunk.word[2], chunk.word[1] = chunk.word[3];
+    p += 8;
+  }
+  if (n & 4) {
+    *(uint32_t *)p = chunk.word[0];
+    chunk.word[0] = chunk.word[1];
+    p += 4;
+  }
+  if (n & 2) {
+    *(uint16_t *)p = (uint16_t)chunk.word[0];
+    chunk.word[0] >>= 16;
+    p += 2;
+  }
+  if (n & 1)
+    *p = (uint8_t)chunk.word[0];
+}
+
+/* A chunk of each of four rows of the destination, the source's pixels @p and on, from byte @offset of the row on. */
+static __device__ __forceinline__ void
+store_rows (const Tile &tile, unsigned p, unsigned offset, unsigned row_bytes, const GpuChunk chunk[4])
+{
+  const int64_t down = is_upwards (tile.plane) ? -(int64_t)tile.plane.dst_stride : (int64_t)tile.plane.dst_stride;
+  uint8_t *dst = tile_target (tile, row_of (tile, p), offset);
+
+  if (offset + 16 <= row_bytes) {
+#pragma unroll
+    for (unsigned k = 0; k < 4; k++, dst += down)
+      if (p + k < tile.height)
+        gpu_store_chunk (dst, chunk[k]);
+  } else {
+#pragma unroll
+    for (unsigned k = 0; k < 4; k++, dst += down)
+      if (p + k < tile.height)
+        store_part (dst, chunk[k], row_bytes - offset);
+  }
+}
+
+/* A thread makes a chunk of each of four rows of the destination, whatever the pixels; here of four pixels in each of
+ * four rows. */
+static __device__ __forceinline__ void
+turn_tile_4 (const Tile &tile, uint4 *chunks)
+{
+  const unsigned c = this_thread () % 16 * 4, at = this_thread () / 16;
+
+  load_tile<4> (tile, chunks);
   __syncthreads ();
+  if (c >= tile.width || 4 * at >= tile.height)
+    return;
 
+  uint4 in[4];
+  GpuChunk out[4];
+#pragma unroll
+  for (unsigned i = 0; i < 4; i++)
+    in[i] = chunks[(c + i) * tile_pitch<4> + (at ^ tile_order<4> (c))];
+#pragma unroll
+  for (unsigned i = 0; i < 4; i++)
+    out[0].word[i] = in[i].x, out[1].word[i] = in[i].y, out[2].word[i] = in[i].z, out[3].word[i] = in[i].w;
+  store_rows (tile, 4 * at, 4 * c, 4 * tile.width, out);
+}
+
+/* Four pixels are three words. A chunk has parts of six pixels. */
+static __device__ __forceinline__ void
+turn_tile_3 (const Tile &tile, uint4 *chunks)
+{
+  /* A warp makes 64 bytes of 32 rows. */
+  const unsigned warp = threadIdx.y, lane = threadIdx.x;
+  const unsigned at = warp % 3 * 4 + lane % 4, quad = warp / 3 * 8 + lane / 4;
+  const unsigned c = 16 * at / 3, phase = at % 3;
+
+  load_tile<3> (tile, chunks);
+  __syncthreads ();
+  if (quad >= 16 || c >= tile.width || 4 * quad >= tile.height)
+    return;
+
+  const uint32_t *words = (const uint32_t *)chunks + c * tile_pitch<3> * 4;
+  uint32_t in[6][3];
+  GpuChunk out[4];
+#pragma unroll
+  for (unsigned i = 0; i < 6; i++)
+#pragma unroll
+    for (unsigned k = 0; k < 3; k++)
+      in[i][k] = words[i * tile_pitch<3> * 4 + ((3 * quad + k) ^ ((at + i / 5) % 4 * 8))];
+#pragma unroll
+  for (unsigned k = 0; k < 4; k++) {
+    uint32_t v[6];
+
+#pragma unroll
+    for (unsigned i = 0; i < 6; i++)
+      v[i] = k == 0   ? in[i][0]
+             : k == 1 ? __funnelshift_r (in[i][0], in[i][1], 24)
+             : k == 2 ? __funnelshift_r (in[i][1], in[i][2], 16)
+                      : in[i][2] >> 8;
+    const uint32_t r[5] = {__byte_perm (v[0], v[1], 0x4210), __byte_perm (v[1], v[2], 0x5421),
+                           __byte_perm (v[2], v[3], 0x6542), __byte_perm (v[4], v[5], 0x4210), v[5] >> 8};
+#pragma unroll
+    for (unsigned i = 0; i < 4; i++)
+      out[k].word[i] = __funnelshift_r (r[i], r[i + 1], 8 * phase);
+  }
+  store_rows (tile, 4 * quad, 16 * at, 3 * tile.width, out);
+}
+
+/* Eight rows of four pixels. */
+static __device__ __forceinline__ void
+turn_tile_2 (const Tile &tile, uint4 *chunks)
+{
+  const unsigned c = this_thread () % 8 * 8, quad = this_thread () / 8;
+
+  load_tile<2> (tile, chunks);
+  __syncthreads ();
+  if (c >= tile.width || 4 * quad >= tile.height)
+    return;
+
+  const uint2 *pairs = (const uint2 *)(chunks + c * tile_pitch<2> + (quad / 2 ^ tile_order<2> (c))) + quad % 2;
+  uint2 in[8];
+  GpuChunk out[4];
+#pragma unroll
+  for (unsigned i = 0; i < 8; i++)
+    in[i] = pairs[i * tile_pitch<2> * 2];
 #pragma unroll
   for (unsigned i = 0; i < 4; i++) {
-    const unsigned p = this_thread () / 8 + i / 2 * 32, c = (this_thread () % 8 + i % 2 * 8) * 4;
-
-    if (p < tile.height && c < tile.width) {
-      GpuChunk chunk;
-
-#pragma unroll
-      for (unsigned k = 0; k < 4; k++)
-        chunk.word[k] = words[(c + k) * pitch + p];
-      gpu_store_part (tile.dst + row_of (tile, p) * tile.dst_stride + 4 * c, chunk, 4 * (int)(tile.width - c));
-    }
+    out[0].word[i] = __byte_perm (in[2 * i].x, in[2 * i + 1].x, 0x5410);
+    out[1].word[i] = __byte_perm (in[2 * i].x, in[2 * i + 1].x, 0x7632);
+    out[2].word[i] = __byte_perm (in[2 * i].y, in[2 * i + 1].y, 0x5410);
+    out[3].word[i] = __byte_perm (in[2 * i].y, in[2 * i + 1].y, 0x7632);
   }
+  store_rows (tile, 4 * quad, 2 * c, 2 * tile.width, out);
 }
 
-/* A word a pixel in shared memory. A thread reads 16 pixels, and writes 16 bytes, which have parts of six. */
+/* 16 rows of four pixels. */
 static __device__ __forceinline__ void
-turn_tile_3 (const Tile &tile, uint32_t *words)
+turn_tile_1 (const Tile &tile, uint4 *chunks)
 {
-  const unsigned pitch = GPU_FLIP_TILE + 1;
-  const unsigned first = this_thread () / 4, start = this_thread () % 4 * 16;
+  const unsigned c = this_thread () % 8 * 16, quad = this_thread () / 8;
 
-  if (first < tile.width && start < tile.height) {
-    const uint8_t *low = tile.src + (int64_t)first * tile.step, *high = low + 3 * tile.height;
-
-    GpuChunk chunk[3];
-
-#pragma unroll
-    for (unsigned i = 0; i < 3; i++)
-      chunk[i] = low + 3 * start + 16 * i < high ? gpu_load_part (low + 3 * start + 16 * i, low, high) : GpuChunk{};
-#pragma unroll
-    for (unsigned i = 0; i < 16; i++) {
-      const unsigned at = 3 * i, word = at / 4;
-      const uint32_t lower = chunk[word / 4].word[word % 4];
-      const uint32_t upper = at % 4 > 1 ? chunk[(word + 1) / 4].word[(word + 1) % 4] : 0;
-
-      words[first * pitch + start + i] = __funnelshift_r (lower, upper, 8 * (at % 4)) & 0xffffff;
-    }
-  }
+  load_tile<1> (tile, chunks);
   __syncthreads ();
+  if (c >= tile.width || 4 * quad >= tile.height)
+    return;
+
+  const uint32_t *words = (const uint32_t *)(chunks + c * tile_pitch<1> + (quad / 4 ^ tile_order<1> (c))) + quad % 4;
+  GpuChunk out[4];
+#pragma unroll
+  for (unsigned i = 0; i < 4; i++) {
+    uint32_t in[4], turned[4];
 
 #pragma unroll
-  for (unsigned i = 0; i < 3; i++) {
-    const unsigned t = i * GPU_FLIP_BLOCK_X * GPU_FLIP_BLOCK_Y + this_thread (), p = t / 12, at = t % 12;
-    const unsigned c = 16 * at / 3, phase = at % 3;
-
-    if (p < tile.height && c < tile.width) {
-      uint32_t v[6], r[5];
-      GpuChunk chunk;
-
+    for (unsigned k = 0; k < 4; k++)
+      in[k] = words[(4 * i + k) * tile_pitch<1> * 4];
+    gpu_transpose_bytes (in, turned);
 #pragma unroll
-      for (unsigned k = 0; k < 6; k++)
-        v[k] = words[(c + k) * pitch + p];
-      r[0] = v[0] | v[1] << 24;
-      r[1] = v[1] >> 8 | v[2] << 16;
-      r[2] = v[2] >> 16 | v[3] << 8;
-      r[3] = v[4] | v[5] << 24;
-      r[4] = v[5] >> 8;
-#pragma unroll
-      for (unsigned k = 0; k < 4; k++)
-        chunk.word[k] = __funnelshift_r (r[k], r[k + 1], 8 * phase);
-      gpu_store_part (tile.dst + row_of (tile, p) * tile.dst_stride + 16 * at, chunk,
-                      (int)(3 * tile.width) - (int)(16 * at));
-    }
+    for (unsigned k = 0; k < 4; k++)
+      out[k].word[i] = turned[k];
   }
+  store_rows (tile, 4 * quad, c, tile.width, out);
 }
 
-/* A thread turns eight rows of two pixels. */
-static __device__ __forceinline__ void
-turn_tile_2 (const Tile &tile, uint32_t *words)
-{
-  const unsigned pitch = GPU_FLIP_TILE / 2 + 1;
+/* The edge of a tile at any address, in pixels. */
+static constexpr unsigned any_tile = 64;
 
-  load_tile<2> (tile, words);
-  __syncthreads ();
-
-  const unsigned t = this_thread (), c = (t % 4 + t / 128 * 4) * 8, pair = t / 4 % 32;
-  if (2 * pair < tile.height && c < tile.width) {
-    uint32_t in[8];
-
-#pragma unroll
-    for (unsigned k = 0; k < 8; k++)
-      in[k] = words[(c + k) * pitch + pair];
-#pragma unroll
-    for (unsigned half = 0; half < 2; half++) {
-      const unsigned p = 2 * pair + half;
-      GpuChunk chunk;
-
-#pragma unroll
-      for (unsigned k = 0; k < 4; k++)
-        chunk.word[k] = __byte_perm (in[2 * k], in[2 * k + 1], half ? 0x7632 : 0x5410);
-      if (p < tile.height)
-        gpu_store_part (tile.dst + row_of (tile, p) * tile.dst_stride + 2 * c, chunk, 2 * (int)(tile.width - c));
-    }
-  }
-}
-
-/* A thread turns four rows of four pixels; a row's threads, which follow one another, write 64 bytes together. */
-static __device__ __forceinline__ void
-turn_tile_1 (const Tile &tile, uint32_t *words)
-{
-  const unsigned pitch = GPU_FLIP_TILE / 4 + 1;
-
-  load_tile<1> (tile, words);
-  __syncthreads ();
-
-  const unsigned c = this_thread () % 16 * 4, quad = this_thread () / 16;
-  if (4 * quad < tile.height && c < tile.width) {
-    uint32_t in[4], out[4];
-
-#pragma unroll
-    for (unsigned i = 0; i < 4; i++)
-      in[i] = words[(c + i) * pitch + quad];
-    gpu_transpose_bytes (in, out);
-#pragma unroll
-    for (unsigned i = 0; i < 4; i++)
-      if (4 * quad + i < tile.height) {
-        uint8_t *dst = tile.dst + row_of (tile, 4 * quad + i) * tile.dst_stride + c;
-
-        if (c + 4 <= tile.width)
-          *(uint32_t *)dst = out[i];
-        else
-          gpu_store_bytes (dst, GpuChunk{{out[i]}}, tile.width - c);
-      }
-  }
-}
-
-/* The same for rows of the destination that begin anywhere: words are put together byte by byte. */
+/* A tile whose rows begin anywhere in the destination: words are put together byte by byte. In shared memory rows are
+ * an odd number of words, so that a column meets no bank twice. */
 template <unsigned bytes>
 static __device__ __forceinline__ void
 turn_any_tile (const Tile &tile, uint32_t *words)
 {
-  const unsigned pitch = GPU_FLIP_TILE * bytes / 4 + 1;
-  const unsigned src_low = (unsigned)(uintptr_t)tile.src, src_step = (unsigned)tile.step;
+  const unsigned pitch = any_tile * bytes / 4 + 1;
+  const uint8_t *src = tile_source (tile);
+  const int64_t step = tile.plane.step_x;
+  const unsigned src_low = (unsigned)(uintptr_t)src, src_step = (unsigned)step;
 
   for (unsigned t = this_thread (); t < tile.width * pitch; t += GPU_FLIP_BLOCK_X * GPU_FLIP_BLOCK_Y) {
     const unsigned column = t / pitch, word = t % pitch;
-    const uint8_t *low = tile.src + (int64_t)column * tile.step;
+    const uint8_t *low = src + (int64_t)column * step;
     const uint8_t *high = low + tile.height * bytes;
     const uint8_t *p = low - ((src_low + column * src_step) & 3) + 4 * word;
 
@@ -481,7 +572,7 @@ turn_any_tile (const Tile &tile, uint32_t *words)
 
   for (unsigned t = this_thread (); t < tile.height * pitch; t += GPU_FLIP_BLOCK_X * GPU_FLIP_BLOCK_Y) {
     const unsigned row = t / pitch, word = t % pitch;
-    uint8_t *line = tile.dst + row * tile.dst_stride;
+    uint8_t *line = tile_target (tile, row, 0);
     const int offset = (int)(4 * word) - (int)((uintptr_t)line & 3);
     const int end = (int)(tile.width * bytes);
     const unsigned column = row_of (tile, row) * bytes;
@@ -507,55 +598,44 @@ turn_any_tile (const Tile &tile, uint32_t *words)
   }
 }
 
-template <bool aligned>
+/* @turn for the tile of this block, if there is one: it returns for all threads then. */
+template <bool in_lines, typename Turn>
 static __device__ __forceinline__ void
-flip_tiles (const GpuFlipArgs &args, uint32_t *words)
+with_tile (const GpuFlipArgs &args, Turn turn)
 {
-  for (uint64_t row = blockIdx.y; row < args.rows.total; row += gridDim.y) {
-    const unsigned i = gpu_plane_of_row (args.rows, row);
-    const GpuFlipPlane &plane = args.plane[i];
-    const uint64_t x0 = (uint64_t)blockIdx.x * GPU_FLIP_TILE;
-    const uint32_t y0 = (uint32_t)(row - args.rows.first[i]) * GPU_FLIP_TILE;
+  const uint64_t n = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
 
-    if (x0 >= plane.width)
-      continue;
-    const Tile tile = make_tile (plane, (uint32_t)x0, y0);
-    if (plane.bytes == 1 && aligned)
-      turn_tile_1 (tile, words);
-    else if (plane.bytes == 1)
-      turn_any_tile<1> (tile, words);
-    else if (plane.bytes == 2 && aligned)
-      turn_tile_2 (tile, words);
-    else if (plane.bytes == 2)
-      turn_any_tile<2> (tile, words);
-    else if (plane.bytes == 3 && aligned)
-      turn_tile_3 (tile, words);
-    else if (plane.bytes == 3)
-      turn_any_tile<3> (tile, words);
-    else if (aligned)
-      turn_tile_4 (tile, words);
-    else
-      turn_any_tile<4> (tile, words);
-    __syncthreads ();
-  }
+  if (n >= args.rows.total)
+    return;
+  const unsigned i = gpu_plane_of_row (args.rows, n);
+  turn (args.plane[i].bytes, make_tile<in_lines> (args.plane[i], (uint32_t)(n - args.rows.first[i])));
 }
 
 static __device__ __forceinline__ void
 run_flip_tiles (const GpuFlipArgs &args)
 {
-  __shared__ uint32_t words[GPU_FLIP_TILE * (GPU_FLIP_TILE + 1)];
+  __shared__ uint4 chunks[1024];
 
-  flip_tiles<true> (args, words);
+  with_tile<true> (args, [] (unsigned bytes, const Tile &tile) {
+    if (bytes == 1)
+      turn_tile_1 (tile, chunks);
+    else if (bytes == 2)
+      turn_tile_2 (tile, chunks);
+    else if (bytes == 3)
+      turn_tile_3 (tile, chunks);
+    else
+      turn_tile_4 (tile, chunks);
+  });
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y, 5) gpu_flip_tiles (const __grid_constant__ GpuFlipArgs args)
+__launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y, 6) gpu_flip_tiles (const __grid_constant__ GpuFlipArgs args)
 {
   run_flip_tiles (args);
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y, 5) gpu_flip_tiles_table (const GpuFlipArgs *table)
+__launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y, 6) gpu_flip_tiles_table (const GpuFlipArgs *table)
 {
   run_flip_tiles (gpu_table_args (table));
 }
@@ -564,9 +644,18 @@ __launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y, 5) gpu_flip_tiles_table (
 static __device__ __forceinline__ void
 run_flip_any_tiles (const GpuFlipArgs &args)
 {
-  __shared__ uint32_t words[GPU_FLIP_TILE * (GPU_FLIP_TILE + 1)];
+  __shared__ uint32_t words[any_tile * (any_tile + 1)];
 
-  flip_tiles<false> (args, words);
+  with_tile<false> (args, [] (unsigned bytes, const Tile &tile) {
+    if (bytes == 1)
+      turn_any_tile<1> (tile, words);
+    else if (bytes == 2)
+      turn_any_tile<2> (tile, words);
+    else if (bytes == 3)
+      turn_any_tile<3> (tile, words);
+    else
+      turn_any_tile<4> (tile, words);
+  });
 }
 
 extern "C" __global__ void

@@ -117,6 +117,24 @@ test_lines (OpFixture *fixture, const void *data)
     }
 }
 
+/* Enough tiles for all orders in which a GPU takes them: several side by side, and more of them below one another than
+ * go together. Rows of the source end with whole lines of 16 bytes, or not. */
+static void
+test_tiles (OpFixture *fixture, const void *data)
+{
+  static const GpuFormat formats[] = {GPU_FORMAT_GRAY8, GPU_FORMAT_RGB, GPU_FORMAT_RGBA, GPU_FORMAT_P010_10LE};
+  static const GpuOrientation turns[] = {GPU_ORIENTATION_90R, GPU_ORIENTATION_90L, GPU_ORIENTATION_UL_LR,
+                                         GPU_ORIENTATION_UR_LL};
+
+  for (unsigned f = 0; f < G_N_ELEMENTS (formats); f++)
+    for (unsigned t = 0; t < G_N_ELEMENTS (turns); t++) {
+      const uint32_t width = (formats[f] == GPU_FORMAT_GRAY8 ? 1296 : 656) - f * t, height = 260 + t;
+      GpuImageSpec src = test_spec (formats[f], width, height), dst = test_spec (formats[f], height, width);
+
+      picture_check (fixture->stream, &src, &dst, flip, flip_reference, &turns[t]);
+    }
+}
+
 /* One format of each pixel size, with every pair of layouts. */
 static void
 test_layouts (OpFixture *fixture, const void *data)
@@ -269,6 +287,7 @@ main (int argc, char **argv)
   OP_TEST ("/flip/meaning", test_meaning);
   OP_TEST ("/flip/all", test_all);
   OP_TEST ("/flip/lines", test_lines);
+  OP_TEST ("/flip/tiles", test_tiles);
   OP_TEST ("/flip/layouts", test_layouts);
   OP_TEST ("/flip/views", test_views);
   OP_TEST ("/flip/refusals", test_refusals);

@@ -76,16 +76,72 @@ static const GpuKernel elements_kernel = {
     .table_name = "gpu_reformat_elements_table",
 };
 
+static const GpuKernel lines_kernel = {
+    .name = "gpu_reformat_lines",
+    .args_size = sizeof (GpuReformatArgs),
+    .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+    .run = run,
+    .table_name = "gpu_reformat_lines_table",
+};
+
+static bool
+is_in_lines (const GpuPixels *pixels, uint32_t width)
+{
+  uintptr_t misaligned = (uintptr_t)width * pixels->size;
+
+  for (unsigned c = 0; c < pixels->channels; c++)
+    misaligned |= ((uintptr_t)pixels->data[c] - (size_t)pixels->at[c] * pixels->size) | pixels->stride[c];
+  return !(misaligned & 15);
+}
+
+/* Whether gpu_reformat_lines does that. */
+static bool
+takes_lines (const GpuReformatArgs *args)
+{
+  const GpuPixels *src = &args->src, *dst = &args->dst;
+  const GpuPixels *packed = src->group > 1 ? src : dst, *planes = src->group > 1 ? dst : src;
+
+  return src->size <= 2 && src->channels >= 3 && src->channels == dst->channels && planes->group == 1 &&
+         packed->group == packed->channels && is_in_lines (src, args->width) && is_in_lines (dst, args->width);
+}
+
+/* Counts channels as packed pixels have them. */
+static void
+count_as_packed (GpuPixels *packed, GpuPixels *planes)
+{
+  const GpuPixels from = *planes;
+  uint8_t *first = packed->data[0] - (size_t)packed->at[0] * packed->size;
+
+  for (unsigned c = 0; c < packed->channels; c++) {
+    planes->data[packed->at[c]] = from.data[c];
+    planes->stride[packed->at[c]] = from.stride[c];
+  }
+  for (unsigned c = 0; c < packed->channels; c++) {
+    packed->data[c] = first + (size_t)c * packed->size;
+    packed->at[c] = c;
+  }
+}
+
 bool
 gpu_reformat_pixels (const GpuOp *op, GpuImage *src, GpuImage *dst, uint32_t opaque, GError **error)
 {
   const GpuImageSpec *spec = gpu_image_spec (src);
-  const GpuReformatArgs args = {.src = gpu_op_pixels (src),
-                                .dst = gpu_op_pixels (dst),
-                                .width = spec->width,
-                                .height = spec->height,
-                                .opaque = opaque};
+  GpuReformatArgs args = {.src = gpu_op_pixels (src),
+                          .dst = gpu_op_pixels (dst),
+                          .width = spec->width,
+                          .height = spec->height,
+                          .opaque = opaque};
 
+  if (takes_lines (&args)) {
+    const uint32_t lines = (uint32_t)((uint64_t)spec->width * args.src.size / 16);
+    const GpuExtent extent = {lines, gpu_op_quad_extent (spec->width, spec->height).y, 1};
+
+    if (args.src.group > 1)
+      count_as_packed (&args.src, &args.dst);
+    else
+      count_as_packed (&args.dst, &args.src);
+    return gpu_op_launch (op, src, dst, &lines_kernel, &args, extent, error);
+  }
   if (args.src.size == 1)
     return gpu_op_launch (op, src, dst, &bytes_kernel, &args, gpu_op_quads_extent (spec->width, spec->height), error);
   return gpu_op_launch (op, src, dst, &elements_kernel, &args, gpu_op_quad_extent (spec->width, spec->height), error);

@@ -1,11 +1,188 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The order of dimensions on the GPU: a thread moves four pixels of a row; packed ones are written by way of shared
- * memory.
+ * The order of dimensions on the GPU: a thread moves 16 bytes of each plane, or, where addresses or channels are
+ * others, four pixels of a row; packed ones are written by way of shared memory.
  */
 #include "quad.cuh"
 #include "reformat-pixel.h"
 #include "table.cuh"
+
+/* One word of each plane from as many words of packed pixels: four pixels of bytes, or two of two bytes. */
+template <unsigned size, unsigned channels>
+static __device__ __forceinline__ void
+split_words (const uint32_t packed[channels], uint32_t plane[channels])
+{
+  if constexpr (size == 1 && channels == 3) {
+    /* R R B B of the last two words and G B G B of the first and the last: each plane then has two parts, not three. */
+    const uint32_t late = __byte_perm (packed[1], packed[2], 0x4152), ends = __byte_perm (packed[0], packed[2], 0x7621);
+
+    plane[0] = __byte_perm (packed[0], late, 0x5430);
+    plane[1] = __byte_perm (packed[1], ends, 0x6304);
+    plane[2] = __byte_perm (late, ends, 0x7325);
+  } else if constexpr (size == 1) {
+    gpu_transpose_bytes (packed, plane);
+  } else if constexpr (channels == 3) {
+    plane[0] = __byte_perm (packed[0], packed[1], 0x7610);
+    plane[1] = __byte_perm (packed[0], packed[2], 0x5432);
+    plane[2] = __byte_perm (packed[1], packed[2], 0x7610);
+  } else {
+    plane[0] = __byte_perm (packed[0], packed[2], 0x5410);
+    plane[1] = __byte_perm (packed[0], packed[2], 0x7632);
+    plane[2] = __byte_perm (packed[1], packed[3], 0x5410);
+    plane[3] = __byte_perm (packed[1], packed[3], 0x7632);
+  }
+}
+
+/* The other way round. */
+template <unsigned size, unsigned channels>
+static __device__ __forceinline__ void
+join_words (const uint32_t plane[channels], uint32_t packed[channels])
+{
+  if constexpr (size == 1 && channels == 3) {
+    const uint32_t late = __byte_perm (plane[0], plane[2], 0x7352), ends = __byte_perm (plane[1], plane[2], 0x6340);
+
+    packed[0] = __byte_perm (plane[0], ends, 0x1540);
+    packed[1] = __byte_perm (plane[1], late, 0x2451);
+    packed[2] = __byte_perm (ends, late, 0x7263);
+  } else if constexpr (size == 1) {
+    gpu_transpose_bytes (plane, packed);
+  } else if constexpr (channels == 3) {
+    packed[0] = __byte_perm (plane[0], plane[1], 0x5410);
+    packed[1] = __byte_perm (plane[2], plane[0], 0x7610);
+    packed[2] = __byte_perm (plane[1], plane[2], 0x7632);
+  } else {
+    packed[0] = __byte_perm (plane[0], plane[1], 0x5410);
+    packed[1] = __byte_perm (plane[2], plane[3], 0x5410);
+    packed[2] = __byte_perm (plane[0], plane[1], 0x7632);
+    packed[3] = __byte_perm (plane[2], plane[3], 0x7632);
+  }
+}
+
+static __device__ __forceinline__ void
+load_line (const uint8_t *p, uint32_t words[4])
+{
+  const uint4 v = *(const uint4 *)p;
+
+  words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
+}
+
+/* Line @n of a row in each plane, from packed pixels. */
+template <unsigned size, unsigned channels>
+static __device__ __forceinline__ void
+split_line (const GpuReformatArgs &args, uint32_t n, uint32_t y)
+{
+  const uint8_t *src = args.src.data[0] + y * args.src.stride[0] + (uint64_t)n * (16 * channels);
+  uint32_t packed[4 * channels], plane[4][channels];
+
+#pragma unroll
+  for (unsigned i = 0; i < channels; i++)
+    load_line (src + 16 * i, packed + 4 * i);
+#pragma unroll
+  for (unsigned i = 0; i < 4; i++)
+    split_words<size, channels> (packed + channels * i, plane[i]);
+#pragma unroll
+  for (unsigned c = 0; c < channels; c++)
+    *(uint4 *)(args.dst.data[c] + y * args.dst.stride[c] + 16 * (uint64_t)n) =
+        make_uint4 (plane[0][c], plane[1][c], plane[2][c], plane[3][c]);
+}
+
+/* Where line @i of lane @lane's packed pixels is kept for the warp to write: four lines a lane would meet some banks
+ * four times, and three do not. */
+template <unsigned channels>
+static __device__ __forceinline__ unsigned
+stage_place (unsigned lane, unsigned i)
+{
+  return channels * lane + (channels == 4 ? i ^ (lane / 2 % 4) : i);
+}
+
+/* Packed pixels from line @n of a row in each plane, of which there are @lines. All lanes of a warp call it. */
+template <unsigned size, unsigned channels>
+static __device__ __forceinline__ void
+join_line (const GpuReformatArgs &args, uint32_t n, uint32_t lines, uint32_t y, uint4 *stage)
+{
+  const unsigned lane = threadIdx.x;
+  uint32_t plane[channels][4] = {}, packed[4 * channels];
+
+#pragma unroll
+  for (unsigned c = 0; c < channels; c++)
+    if (n < lines)
+      load_line (args.src.data[c] + y * args.src.stride[c] + 16 * (uint64_t)n, plane[c]);
+#pragma unroll
+  for (unsigned i = 0; i < 4; i++) {
+    uint32_t words[channels];
+
+#pragma unroll
+    for (unsigned c = 0; c < channels; c++)
+      words[c] = plane[c][i];
+    join_words<size, channels> (words, packed + channels * i);
+  }
+#pragma unroll
+  for (unsigned i = 0; i < channels; i++)
+    stage[stage_place<channels> (lane, i)] =
+        make_uint4 (packed[4 * i], packed[4 * i + 1], packed[4 * i + 2], packed[4 * i + 3]);
+  __syncwarp ();
+
+  /* The warp's lines are those from lane 0's first one on. */
+  const unsigned left = channels * min (lines - (n - lane), 32u);
+  uint8_t *dst = args.dst.data[0] + y * args.dst.stride[0] + (uint64_t)(n - lane) * (16 * channels);
+#pragma unroll
+  for (unsigned k = 0; k < channels; k++) {
+    const unsigned i = 32 * k + lane;
+
+    if (i < left)
+      *(uint4 *)(dst + 16 * i) = stage[stage_place<channels> (i / channels, i % channels)];
+  }
+  __syncwarp ();
+}
+
+template <unsigned size, unsigned channels>
+static __device__ __forceinline__ void
+reformat_lines (const GpuReformatArgs &args, uint4 *stage)
+{
+  const uint32_t lines = (uint32_t)((uint64_t)args.width * size / 16);
+  const uint32_t n = blockIdx.x * GPU_QUAD_BLOCK_X + threadIdx.x;
+
+  if (n - threadIdx.x >= lines)
+    return;
+  for (uint64_t y = (uint64_t)blockIdx.y * GPU_QUAD_BLOCK_Y + threadIdx.y; y < args.height;
+       y += (uint64_t)gridDim.y * GPU_QUAD_BLOCK_Y) {
+    if (args.dst.group > 1)
+      join_line<size, channels> (args, n, lines, (uint32_t)y, stage);
+    else if (n < lines)
+      split_line<size, channels> (args, n, (uint32_t)y);
+  }
+}
+
+/* Between packed pixels and planes of three or four channels of 1 or 2 bytes, where all rows are whole lines of 16
+ * bytes and begin at multiples of 16. Channels are counted as the packed pixels have them. */
+static __device__ __forceinline__ void
+run_reformat_lines (const GpuReformatArgs &args)
+{
+  __shared__ uint4 stage[GPU_QUAD_BLOCK_Y][32 * GPU_PIXEL_CHANNELS];
+  uint4 *own = stage[threadIdx.y];
+
+  if (args.src.size == 1 && args.src.channels == 3)
+    reformat_lines<1, 3> (args, own);
+  else if (args.src.size == 1)
+    reformat_lines<1, 4> (args, own);
+  else if (args.src.channels == 3)
+    reformat_lines<2, 3> (args, own);
+  else
+    reformat_lines<2, 4> (args, own);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5)
+    gpu_reformat_lines (const __grid_constant__ GpuReformatArgs args)
+{
+  run_reformat_lines (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5) gpu_reformat_lines_table (const GpuReformatArgs *table)
+{
+  run_reformat_lines (gpu_table_args (table));
+}
 
 static __device__ __forceinline__ unsigned
 pixels_left (const GpuReformatArgs &args, uint64_t x)

@@ -56,8 +56,9 @@ reformat_reference (const Picture *src, Picture *dst, const void *params)
     }
 }
 
-/* Widths around the pixels of a thread, a warp, a line of 16 bytes. */
-static const uint32_t sizes[][2] = {{1, 1}, {3, 2}, {4, 9}, {16, 3}, {31, 7}, {127, 3}, {128, 2}, {132, 5}, {259, 2}};
+/* Widths around the pixels of a thread, a warp, a line of 16 bytes, and those of a warp's lines. */
+static const uint32_t sizes[][2] = {{1, 1},   {3, 2},   {4, 9},   {16, 3},  {31, 7},
+                                    {127, 3}, {128, 2}, {132, 5}, {259, 2}, {528, 9}};
 
 static void
 test_tensors (OpFixture *fixture, const void *data)
@@ -145,6 +146,52 @@ test_types (OpFixture *fixture, const void *data)
   gpu_image_unref (src);
 }
 
+/* Scale and offset count where the type of the elements stays, too, whatever becomes of the layout. By way of bytes,
+ * which all types hold. */
+static void
+test_scale (OpFixture *fixture, const void *data)
+{
+  const uint32_t width = 33, height = 7, channels = 3;
+  GpuConvert params;
+
+  gpu_convert_init (&params);
+  params.scale = 2, params.offset = 1;
+  for (unsigned turn = 0; turn < GPU_N_ELEMENTS * GPU_N_LAYOUTS * GPU_N_LAYOUTS; turn++) {
+    const GpuElement element = (GpuElement)(turn / (GPU_N_LAYOUTS * GPU_N_LAYOUTS));
+    const GpuLayout from = (GpuLayout)(turn / GPU_N_LAYOUTS % GPU_N_LAYOUTS), to = (GpuLayout)(turn % GPU_N_LAYOUTS);
+    Picture in = {.spec = tensor (GPU_ELEMENT_U8, from, channels, width, height)};
+    Picture wanted = {.spec = tensor (GPU_ELEMENT_U8, to, channels, width, height)};
+    const GpuImageSpec spec = tensor (element, from, channels, width, height);
+    const GpuImageSpec moved = tensor (element, to, channels, width, height);
+    GpuImage *bytes = test_image_new (fixture->device, &in.spec, fixture->stream);
+    GpuImage *src = test_image_new (fixture->device, &spec, fixture->stream);
+    GpuImage *dst = test_image_new (fixture->device, &moved, fixture->stream);
+    GpuImage *got = test_image_new (fixture->device, &wanted.spec, fixture->stream);
+    g_autofree uint8_t *numbers = test_random_bytes (in.spec.size, turn);
+    g_autofree uint8_t *scaled = g_malloc0 (wanted.spec.size);
+
+    in.bytes = numbers, wanted.bytes = scaled;
+    for (uint32_t y = 0; y < height; y++)
+      for (uint32_t x = 0; x < width; x++)
+        for (unsigned c = 0; c < channels; c++) {
+          uint8_t *number = element_at (&in, c, x, y);
+
+          *number %= 128;
+          *element_at (&wanted, c, x, y) = (uint8_t)(2 * *number + 1);
+        }
+    test_image_write (fixture->stream, bytes, numbers, &in.spec);
+    g_assert_true (gpu_reformat (fixture->stream, bytes, src, NULL, NULL));
+    g_assert_true (gpu_reformat (fixture->stream, src, dst, &params, NULL));
+    g_assert_true (gpu_reformat (fixture->stream, dst, got, NULL, NULL));
+    test_assert_image (fixture->stream, got, scaled, &wanted.spec);
+
+    gpu_image_unref (got);
+    gpu_image_unref (dst);
+    gpu_image_unref (src);
+    gpu_image_unref (bytes);
+  }
+}
+
 static void
 test_refusals (OpFixture *fixture, const void *data)
 {
@@ -199,6 +246,7 @@ main (int argc, char **argv)
   OP_TEST ("/reformat/pictures", test_pictures);
   OP_TEST ("/reformat/between-pictures", test_between_pictures);
   OP_TEST ("/reformat/types", test_types);
+  OP_TEST ("/reformat/scale", test_scale);
   OP_TEST ("/reformat/refusals", test_refusals);
   return g_test_run ();
 }

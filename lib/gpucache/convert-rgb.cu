@@ -323,7 +323,8 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4) gpu_convert_to_rgb_table (const GpuConvertArgs *table)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
+    gpu_convert_to_rgb_table (const __grid_constant__ GpuTable<GpuConvertArgs> table)
 {
   run_convert_to_rgb (gpu_table_args (table));
 }

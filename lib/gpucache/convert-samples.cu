@@ -96,7 +96,8 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_planes (const
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_planes_table (const GpuPlanesArgs *table)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
+    gpu_convert_planes_table (const __grid_constant__ GpuTable<GpuPlanesArgs> table)
 {
   run_convert_planes (gpu_table_args (table));
 }
@@ -181,7 +182,8 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_plane_lines_table (const GpuPlanesArgs *table)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
+    gpu_convert_plane_lines_table (const __grid_constant__ GpuTable<GpuPlanesArgs> table)
 {
   run_convert_plane_lines (gpu_table_args (table));
 }
@@ -264,7 +266,8 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_elements_table (const GpuElementsArgs *table)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
+    gpu_convert_elements_table (const __grid_constant__ GpuTable<GpuElementsArgs> table)
 {
   run_convert_elements (gpu_table_args (table));
 }

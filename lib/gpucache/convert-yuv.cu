@@ -252,7 +252,8 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4) gpu_convert_to_yuv_table (const GpuConvertArgs *table)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
+    gpu_convert_to_yuv_table (const __grid_constant__ GpuTable<GpuConvertArgs> table)
 {
   run_convert_to_yuv (gpu_table_args (table));
 }
@@ -281,7 +282,8 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4) gpu_convert_to_gray_table (const GpuConvertArgs *table)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
+    gpu_convert_to_gray_table (const __grid_constant__ GpuTable<GpuConvertArgs> table)
 {
   run_convert_to_gray (gpu_table_args (table));
 }

@@ -157,7 +157,8 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4) gpu_convert_quads_table (const GpuConvertArgs *table)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
+    gpu_convert_quads_table (const __grid_constant__ GpuTable<GpuConvertArgs> table)
 {
   run_convert_quads (gpu_table_args (table));
 }
@@ -197,7 +198,8 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_rows (const _
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_rows_table (const GpuConvertArgs *table)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
+    gpu_convert_rows_table (const __grid_constant__ GpuTable<GpuConvertArgs> table)
 {
   run_convert_rows (gpu_table_args (table));
 }
@@ -324,7 +326,8 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_convert_row_pairs_table (const GpuConvertArgs *table)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
+    gpu_convert_row_pairs_table (const __grid_constant__ GpuTable<GpuConvertArgs> table)
 {
   run_convert_row_pairs (gpu_table_args (table));
 }

@@ -105,8 +105,8 @@ bool gpu_cuda_peer_copy (GpuDevice *device, GpuDevice *source, const GpuCopy *co
 bool gpu_cuda_fill (GpuDevice *device, const GpuCopy *dst_only, uint8_t value, void *stream, GError **error);
 bool gpu_cuda_launch (GpuDevice *device, const GpuKernel *kernel, const void *args, GpuExtent extent, void *stream,
                       GError **error);
-bool gpu_cuda_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *table, uint32_t n, GpuExtent extent,
-                            void *stream, GError **error);
+bool gpu_cuda_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *args, const void *table, uint32_t n,
+                            GpuExtent extent, void *stream, GError **error);
 bool gpu_cuda_write_word (GpuDevice *device, atomic_uint *word, unsigned value, void *stream, GError **error);
 bool gpu_cuda_host_call (GpuDevice *device, void (*func) (void *data), void *data, void *stream, GError **error);
 

@@ -4,6 +4,8 @@
  */
 #include "cuda-priv.h"
 
+#include "table.h"
+
 /* CUDA's bounds for the y and z of a grid; that of x is beyond any picture. */
 #define MAX_GRID_YZ 65535
 
@@ -266,11 +268,20 @@ gpu_cuda_launch (GpuDevice *device, const GpuKernel *kernel, const void *args, G
 }
 
 bool
-gpu_cuda_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *table, uint32_t n, GpuExtent extent,
-                       void *stream, GError **error)
+gpu_cuda_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *args, const void *table, uint32_t n,
+                       GpuExtent extent, void *stream, GError **error)
 {
+  struct {
+    const void *entries;
+    uint64_t reserved;
+    uint8_t first[GPU_TABLE_BYTES - GPU_TABLE_HEAD_BYTES];
+  } parameter;
+
+  G_STATIC_ASSERT (G_STRUCT_OFFSET (typeof (parameter), first) == GPU_TABLE_HEAD_BYTES);
+  parameter.entries = table;
+  memcpy (parameter.first, args, kernel->args_size * MIN ((size_t)n, GPU_TABLE_FIRST (kernel->args_size)));
   extent.z = n;
-  return launch (device, kernel->table_name, kernel->block, &table, extent, stream, error);
+  return launch (device, kernel->table_name, kernel->block, &parameter, extent, stream, error);
 }
 
 /* By the default, the write comes with a barrier after what was before it on the stream. */

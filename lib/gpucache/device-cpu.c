@@ -259,8 +259,8 @@ cpu_launch (GpuDevice *base, const GpuKernel *kernel, const void *args, GpuExten
 }
 
 static bool
-cpu_launch_table (GpuDevice *base, const GpuKernel *kernel, const void *table, uint32_t n, GpuExtent extent,
-                  void *stream, GError **error)
+cpu_launch_table (GpuDevice *base, const GpuKernel *kernel, const void *args, const void *table, uint32_t n,
+                  GpuExtent extent, void *stream, GError **error)
 {
   GpuCpuCommand *command = gpu_cpu_command_new (GPU_CPU_LAUNCH_TABLE, 0);
 

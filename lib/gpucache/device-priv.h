@@ -94,9 +94,10 @@ typedef struct {
   bool (*fill) (GpuDevice *device, const GpuCopy *dst_only, uint8_t value, void *stream, GError **error);
   bool (*launch) (GpuDevice *device, const GpuKernel *kernel, const void *args, GpuExtent extent, void *stream,
                   GError **error);
-  /* The same for each of the @n arguments' structs that lie one after the other in device memory at @table. */
-  bool (*launch_table) (GpuDevice *device, const GpuKernel *kernel, const void *table, uint32_t n, GpuExtent extent,
-                        void *stream, GError **error);
+  /* The same for each of the @n arguments' structs that lie one after the other in device memory at @table, and, until
+   * this returns, at @args. */
+  bool (*launch_table) (GpuDevice *device, const GpuKernel *kernel, const void *args, const void *table, uint32_t n,
+                        GpuExtent extent, void *stream, GError **error);
   /* Stores @value in a word of host memory that was allocated here once the work so far is complete: who reads it with
    * acquire reads what that work wrote. */
   bool (*write_word) (GpuDevice *device, atomic_uint *word, unsigned value, void *stream, GError **error);
@@ -223,8 +224,8 @@ bool gpu_device_peer_copy (GpuDevice *device, GpuDevice *source, const GpuCopy *
 bool gpu_device_fill (GpuDevice *device, const GpuCopy *dst_only, uint8_t value, void *stream, GError **error);
 bool gpu_device_launch (GpuDevice *device, const GpuKernel *kernel, const void *args, GpuExtent extent, void *stream,
                         GError **error);
-bool gpu_device_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *table, uint32_t n,
-                              GpuExtent extent, void *stream, GError **error);
+bool gpu_device_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *args, const void *table,
+                              uint32_t n, GpuExtent extent, void *stream, GError **error);
 bool gpu_device_write_word (GpuDevice *device, atomic_uint *word, unsigned value, void *stream, GError **error);
 bool gpu_device_host_call (GpuDevice *device, void (*func) (void *data), void *data, void *stream, GError **error);
 

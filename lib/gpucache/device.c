@@ -642,14 +642,14 @@ gpu_device_launch (GpuDevice *device, const GpuKernel *kernel, const void *args,
 }
 
 bool
-gpu_device_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *table, uint32_t n, GpuExtent extent,
-                         void *stream, GError **error)
+gpu_device_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *args, const void *table, uint32_t n,
+                         GpuExtent extent, void *stream, GError **error)
 {
   GError *failure = NULL;
 
   if (!begin (device, GPU_CALL_LAUNCH, error))
     return false;
-  bool ok = device->funcs->launch_table (device, kernel, table, n, extent, stream, &failure);
+  bool ok = device->funcs->launch_table (device, kernel, args, table, n, extent, stream, &failure);
   return end (device, ok, failure, error);
 }
 

@@ -216,7 +216,8 @@ __launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y) gpu_flip_rows (const __gr
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y) gpu_flip_rows_table (const GpuFlipArgs *table)
+__launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y)
+    gpu_flip_rows_table (const __grid_constant__ GpuTable<GpuFlipArgs> table)
 {
   run_flip_rows (gpu_table_args (table));
 }
@@ -253,7 +254,8 @@ __launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y) gpu_flip_any_rows (const 
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y) gpu_flip_any_rows_table (const GpuFlipArgs *table)
+__launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y)
+    gpu_flip_any_rows_table (const __grid_constant__ GpuTable<GpuFlipArgs> table)
 {
   run_flip_any_rows (gpu_table_args (table));
 }
@@ -635,7 +637,8 @@ __launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y, 6) gpu_flip_tiles (const 
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y, 6) gpu_flip_tiles_table (const GpuFlipArgs *table)
+__launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y, 6)
+    gpu_flip_tiles_table (const __grid_constant__ GpuTable<GpuFlipArgs> table)
 {
   run_flip_tiles (gpu_table_args (table));
 }
@@ -665,7 +668,8 @@ __launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y) gpu_flip_any_tiles (const
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y) gpu_flip_any_tiles_table (const GpuFlipArgs *table)
+__launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y)
+    gpu_flip_any_tiles_table (const __grid_constant__ GpuTable<GpuFlipArgs> table)
 {
   run_flip_any_tiles (gpu_table_args (table));
 }

@@ -19,8 +19,8 @@ typedef struct {
  * @args_size: bytes of that struct, which has no padding that matters and holds no pointer to host memory
  * @block: threads of a block in each direction, CUDA only
  * @run: does all of @extent's work items on the calling thread, for the CPU device
- * @table_name: (nullable): the symbol of the same function for many images in one launch: its one parameter is the
- *   device address of an array of arguments' structs, and a block takes the one that its index in z says
+ * @table_name: (nullable): the symbol of the same function for many images in one launch: its one parameter is as
+ *   table.h says, and a block takes the arguments' struct that its index in z says
  *
  * One static constant for each kernel; devices cache what they look up by its address.
  */

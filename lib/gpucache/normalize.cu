@@ -121,7 +121,7 @@ __launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y, 5)
 
 extern "C" __global__ void
 __launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y, 5)
-    gpu_normalize_rows_table (const GpuNormalizeArgs *table)
+    gpu_normalize_rows_table (const __grid_constant__ GpuTable<GpuNormalizeArgs> table)
 {
   run_normalize_rows (gpu_table_args (table));
 }
@@ -181,7 +181,7 @@ __launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y)
 
 extern "C" __global__ void
 __launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y)
-    gpu_normalize_any_rows_table (const GpuNormalizeArgs *table)
+    gpu_normalize_any_rows_table (const __grid_constant__ GpuTable<GpuNormalizeArgs> table)
 {
   run_normalize_any_rows (gpu_table_args (table));
 }
@@ -299,7 +299,7 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
 
 extern "C" __global__ void
 __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
-    gpu_normalize_tensor_1_table (const GpuNormalizeTensorArgs *table)
+    gpu_normalize_tensor_1_table (const __grid_constant__ GpuTable<GpuNormalizeTensorArgs> table)
 {
   run_normalize_tensor<1> (gpu_table_args (table));
 }
@@ -313,7 +313,7 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
 
 extern "C" __global__ void
 __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
-    gpu_normalize_tensor_2_table (const GpuNormalizeTensorArgs *table)
+    gpu_normalize_tensor_2_table (const __grid_constant__ GpuTable<GpuNormalizeTensorArgs> table)
 {
   run_normalize_tensor<2> (gpu_table_args (table));
 }
@@ -327,7 +327,7 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 3)
 
 extern "C" __global__ void
 __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 3)
-    gpu_normalize_tensor_4_table (const GpuNormalizeTensorArgs *table)
+    gpu_normalize_tensor_4_table (const __grid_constant__ GpuTable<GpuNormalizeTensorArgs> table)
 {
   run_normalize_tensor<4> (gpu_table_args (table));
 }

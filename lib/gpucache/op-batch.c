@@ -184,7 +184,7 @@ make_groups (const GpuOpPlan *plan, GByteArray *table)
 
 typedef struct {
   const GArray *groups;
-  const uint8_t *table;
+  const uint8_t *args, *table; /* the same on the host and on the device */
 } Launches;
 
 static bool
@@ -195,8 +195,8 @@ launch_groups (GpuDevice *device, void *native, void *data, GError **error)
   for (unsigned i = 0; i < launches->groups->len; i++) {
     const Group *group = &g_array_index (launches->groups, Group, i);
 
-    if (!gpu_device_launch_table (device, group->kernel, launches->table + group->table, group->n, group->extent,
-                                  native, error))
+    if (!gpu_device_launch_table (device, group->kernel, launches->args + group->table, launches->table + group->table,
+                                  group->n, group->extent, native, error))
       return false;
   }
   return true;
@@ -230,7 +230,7 @@ submit_plan (GpuOpPlan *plan, GpuStream *stream, GpuBatch *src, GpuBatch *dst, G
   list_images (plan->reads, src);
   g_ptr_array_add (plan->reads, gpu_image_ref (dst->table));
   list_images (plan->writes, dst);
-  Launches launches = {groups, gpu_image_data (dst->table)};
+  Launches launches = {groups, table->data, gpu_image_data (dst->table)};
   return gpu_images_submit (stream, (GpuImage *const *)plan->reads->pdata, plan->reads->len,
                             (GpuImage *const *)plan->writes->pdata, plan->writes->len, launch_groups, &launches, error);
 }

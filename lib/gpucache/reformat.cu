@@ -179,7 +179,8 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5) gpu_reformat_lines_table (const GpuReformatArgs *table)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5)
+    gpu_reformat_lines_table (const __grid_constant__ GpuTable<GpuReformatArgs> table)
 {
   run_reformat_lines (gpu_table_args (table));
 }
@@ -244,7 +245,8 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5) gpu_reformat_bytes_table (const GpuReformatArgs *table)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5)
+    gpu_reformat_bytes_table (const __grid_constant__ GpuTable<GpuReformatArgs> table)
 {
   run_reformat_bytes (gpu_table_args (table));
 }
@@ -330,7 +332,8 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y) gpu_reformat_elements_table (const GpuReformatArgs *table)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
+    gpu_reformat_elements_table (const __grid_constant__ GpuTable<GpuReformatArgs> table)
 {
   run_reformat_elements (gpu_table_args (table));
 }

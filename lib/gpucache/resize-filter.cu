@@ -166,7 +166,8 @@ __launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y) gpu_resize_filter_rows_table (const GpuFilterArgs *table)
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
+    gpu_resize_filter_rows_table (const __grid_constant__ GpuTable<GpuFilterArgs> table)
 {
   run_resize_filter_rows (gpu_table_args (table));
 }
@@ -320,7 +321,8 @@ __launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y) gpu_resize_filter_columns_table (const GpuFilterArgs *table)
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
+    gpu_resize_filter_columns_table (const __grid_constant__ GpuTable<GpuFilterArgs> table)
 {
   run_resize_filter_columns (gpu_table_args (table));
 }

@@ -122,7 +122,7 @@ __launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, 6)
 
 extern "C" __global__ void
 __launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, 5)
-    gpu_resize_bilinear_half_table (const GpuResizeArgs *table)
+    gpu_resize_bilinear_half_table (const __grid_constant__ GpuTable<GpuResizeArgs> table)
 {
   run_resize_bilinear_half<GPU_RESIZE_TABLE_LINES * GPU_RESIZE_HALF_LINES> (gpu_table_args (table));
 }

@@ -497,7 +497,7 @@ __launch_bounds__ (THREADS, 5) gpu_resize_filter_tiles (const __grid_constant__ 
 }
 
 extern "C" __global__ void
-__launch_bounds__ (THREADS, 5) gpu_resize_filter_tiles_table (const GpuTileArgs *table)
+__launch_bounds__ (THREADS, 5) gpu_resize_filter_tiles_table (const __grid_constant__ GpuTable<GpuTileArgs> table)
 {
   run_resize_filter_tiles (gpu_table_args (table));
 }

@@ -119,7 +119,8 @@ __launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y) gpu_resize_nearest_rows_table (const GpuResizeArgs *table)
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
+    gpu_resize_nearest_rows_table (const __grid_constant__ GpuTable<GpuResizeArgs> table)
 {
   resize<false> (gpu_table_args (table));
 }
@@ -132,7 +133,8 @@ __launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y) gpu_resize_bilinear_rows_table (const GpuResizeArgs *table)
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y)
+    gpu_resize_bilinear_rows_table (const __grid_constant__ GpuTable<GpuResizeArgs> table)
 {
   resize<true> (gpu_table_args (table));
 }
@@ -415,7 +417,7 @@ __launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, 5)
 
 extern "C" __global__ void
 __launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, 5)
-    gpu_resize_bilinear_lines_table (const GpuResizeArgs *table)
+    gpu_resize_bilinear_lines_table (const __grid_constant__ GpuTable<GpuResizeArgs> table)
 {
   run_resize_bilinear_lines<GPU_RESIZE_TABLE_LINES * GPU_RESIZE_LINES> (gpu_table_args (table));
 }

@@ -5,6 +5,14 @@
 #pragma once
 
 #include "pixel.h"
+#include "table.h"
+
+/** See table.h. */
+template <typename Args> struct GpuTable {
+  const Args *entries;
+  uint64_t reserved;
+  Args first[GPU_TABLE_FIRST (sizeof (Args))];
+};
 
 /** The arguments of this block's image, the one that blockIdx.z says, in shared memory: all threads read the same words
  * again and again. For all threads of the block to call, once.
@@ -12,15 +20,20 @@
  * The grid is that of the largest image: blocks can lie to the right of, or below, all that theirs has. */
 template <typename Args>
 static __device__ __forceinline__ const Args &
-gpu_table_args (const Args *table)
+gpu_table_args (const GpuTable<Args> &table)
 {
+  constexpr unsigned n = sizeof (Args) / sizeof (uint64_t);
   static_assert (sizeof (Args) % sizeof (uint64_t) == 0, "a table's entries are whole words, one after the other");
-  __shared__ uint64_t words[sizeof (Args) / sizeof (uint64_t)];
-  const uint64_t *entry = (const uint64_t *)(table + blockIdx.z);
-  const unsigned threads = blockDim.x * blockDim.y;
+  static_assert (offsetof (GpuTable<Args>, first) == GPU_TABLE_HEAD_BYTES, "as the host fills it in");
+  __shared__ uint64_t words[n];
+  const unsigned threads = blockDim.x * blockDim.y, thread = threadIdx.y * blockDim.x + threadIdx.x;
 
-  for (unsigned i = threadIdx.y * blockDim.x + threadIdx.x; i < sizeof (Args) / sizeof (uint64_t); i += threads)
-    words[i] = entry[i];
+  if (blockIdx.z < GPU_TABLE_FIRST (sizeof (Args)))
+    for (unsigned i = thread; i < n; i += threads)
+      words[i] = ((const uint64_t *)table.first)[blockIdx.z * n + i];
+  else
+    for (unsigned i = thread; i < n; i += threads)
+      words[i] = ((const uint64_t *)(table.entries + blockIdx.z))[i];
   __syncthreads ();
   return *(const Args *)words;
 }

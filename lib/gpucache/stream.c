@@ -12,8 +12,9 @@
 /* With so many events outstanding a new one first asks for the oldest, so that a list of events stays short. */
 #define MANY_EVENTS 8
 
-/* So many submissions ask for the oldest event once. */
-#define ASK_EVERY 16
+/* Of so many submissions since somebody was last told of an event one asks for the oldest. Elements that keep frames in
+ * flight (throttle.c) ask more often than that, and then no submission does. */
+#define ASK_EVERY 64
 
 struct GpuStream {
   _Alignas(GPU_CACHE_LINES) atomic_uint refs;
@@ -36,7 +37,7 @@ struct GpuStream {
   GpuEvent *oldest, *newest; /* recorded, not observed complete; numbers ascend */
   unsigned n_events;
   GpuEvent *spare;    /* observed complete, to be recorded anew */
-  unsigned n_unasked; /* submissions since one asked for the oldest event */
+  unsigned n_unasked; /* submissions since an event was asked for or seen complete */
 };
 
 static atomic_uint_least64_t last_id;
@@ -280,6 +281,7 @@ observe (GpuStream *stream, uint64_t number)
     stream->n_events--;
     give_event_back (stream, event);
   }
+  stream->n_unasked = 0;
   if (atomic_load_explicit (&stream->completed, memory_order_relaxed) < number)
     atomic_store_explicit (&stream->completed, number, memory_order_release);
 }
@@ -479,7 +481,7 @@ gpu_stream_submit (GpuStream *stream, GpuSubmitFunc func, void *data, GError **e
     return 0;
   uint64_t number = 0;
   gpu_lock (&stream->lock, GPU_LOCK_STREAM);
-  /* Rule 11: retirement happens in later submissions. To ask takes a GPU's driver half as long as a launch. */
+  /* Rule 11: retirement happens in later submissions. To ask takes a GPU's driver up to as long as a launch. */
   if (stream->n_events > 1 && ++stream->n_unasked >= ASK_EVERY) {
     stream->n_unasked = 0;
     poll_oldest (stream);

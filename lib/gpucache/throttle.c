@@ -87,7 +87,7 @@ bool
 gpu_throttle_begin (GpuThrottle *throttle, GError **error)
 {
   GpuPoint *point = &throttle->point[throttle->next];
-  /* To ask takes a GPU's driver half as long as a launch. Where the device keeps up, the answer about a later frame is
+  /* To ask takes a GPU's driver up to as long as a launch. Where the device keeps up, the answer about a later frame is
    * one for all before it, and the next frames need not ask. */
   const GpuPoint *later = point_after (throttle, throttle->depth / 2);
   if (throttle->depth >= SHARED_DEPTH && point->stream && later->stream == point->stream &&

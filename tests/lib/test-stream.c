@@ -682,6 +682,28 @@ test_throttle_questions (Rig *rig, const void *data)
   gpu_throttle_free (throttle);
 }
 
+/* Of a chain on one stream only one element asks, once for several frames, and then no submission does. */
+static void
+test_chain_questions (Rig *rig, const void *data)
+{
+  enum { ELEMENTS = 3, DEPTH = 8, FRAMES = 100 };
+  GpuThrottle *throttle[ELEMENTS];
+  GError *error = NULL;
+
+  for (unsigned i = 0; i < ELEMENTS; i++)
+    throttle[i] = gpu_throttle_new (DEPTH);
+  uint64_t before = gpu_device_calls (rig->device, GPU_CALL_EVENT_QUERY);
+  for (unsigned frame = 0; frame < FRAMES; frame++) {
+    for (unsigned i = 0; i < ELEMENTS; i++)
+      one_frame (throttle[i], rig->stream[0]);
+    g_assert_true (gpu_device_synchronize (rig->device, &error));
+  }
+  g_assert_cmpuint (gpu_device_calls (rig->device, GPU_CALL_EVENT_QUERY) - before, <=, FRAMES / (DEPTH / 2));
+  g_assert_cmpuint (rig_stats (rig).throttle_waits, ==, 0);
+  for (unsigned i = 0; i < ELEMENTS; i++)
+    gpu_throttle_free (throttle[i]);
+}
+
 /* Rule 27: neither does a frame that was the last one on its stream wait for what others submit there later. */
 static void
 test_throttle_leaves_stream (Rig *rig, const void *data)
@@ -781,6 +803,7 @@ main (int argc, char **argv)
   RIG_TEST ("/stream/rule-11/submissions", test_submissions_ask);
   RIG_TEST ("/stream/rule-27/events", test_throttle_events);
   RIG_TEST ("/stream/rule-27/questions", test_throttle_questions);
+  RIG_TEST ("/stream/rule-27/questions-of-chain", test_chain_questions);
   RIG_TEST ("/stream/rule-27/leaves-stream", test_throttle_leaves_stream);
   RIG_TEST ("/stream/rule-27/outlives-streams", test_throttle_outlives_streams);
   return g_test_run ();

@@ -93,12 +93,13 @@ add_scope (GpuCache *cache)
 GpuScope *
 gpu_thread_scope (GpuCache *cache)
 {
-  if (ended)
-    return cache->shared;
-  for (unsigned i = 0; self && i < self->n; i++)
-    if (atomic_load_explicit (&self->scope[i]->cache, memory_order_acquire) == cache)
-      return self->scope[i];
-  return add_scope (cache);
+  /* Where a variable of the thread's lies is found out by a call each time. */
+  const Thread *thread = self;
+
+  for (unsigned i = 0; thread && i < thread->n; i++)
+    if (atomic_load_explicit (&thread->scope[i]->cache, memory_order_acquire) == cache)
+      return thread->scope[i];
+  return ended ? cache->shared : add_scope (cache);
 }
 
 void

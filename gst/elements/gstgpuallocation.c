@@ -66,11 +66,31 @@ serves (GstGpuBaseTransform *self, GstBufferPool *pool, gboolean insisted)
          (is_pool_of (pool, device) && gst_gpu_buffer_pool_get_kind (GST_GPU_BUFFER_POOL (pool)) == GPU_MEMORY_HOST);
 }
 
+/* On whichever thread uses the pool: the element may be going meanwhile. */
+static void
+pool_failed (GstBufferPool *pool, const GError *error, GWeakRef *element)
+{
+  g_autoptr (GstElement) self = g_weak_ref_get (element);
+
+  if (self)
+    gst_gpu_base_transform_post_error (GST_GPU_BASE_TRANSFORM (self), error);
+}
+
+static void
+free_weak_ref (gpointer ref, GClosure *closure)
+{
+  g_weak_ref_clear (ref);
+  g_free (ref);
+}
+
 /* What others are not told when they use @pool, this element says. */
 static void
 speak_for (GstGpuBaseTransform *self, GstBufferPool *pool)
 {
-  g_signal_connect_object (pool, "failed", G_CALLBACK (gst_gpu_base_transform_post_error), self, G_CONNECT_SWAPPED);
+  GWeakRef *ref = g_new (GWeakRef, 1);
+
+  g_weak_ref_init (ref, self);
+  g_signal_connect_data (pool, "failed", G_CALLBACK (pool_failed), ref, free_weak_ref, (GConnectFlags)0);
 }
 
 static GstBufferPool *

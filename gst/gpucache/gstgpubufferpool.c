@@ -407,6 +407,9 @@ gst_gpu_buffer_pool_reset_buffer (GstBufferPool *pool, GstBuffer *buffer)
   if (!memory || memory->allocator != allocator || GST_BUFFER_FLAG_IS_SET (buffer, GST_BUFFER_FLAG_TAG_MEMORY) ||
       !gst_gpu_memory_empty (memory))
     gst_buffer_remove_all_memory (buffer);
+  /* With the flag the base class does not bring the memory, which has no size now as its config says, to that size:
+   * that takes as long as all the rest of this. */
+  GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_TAG_MEMORY);
   GST_BUFFER_POOL_CLASS (gst_gpu_buffer_pool_parent_class)->reset_buffer (pool, buffer);
   /* A buffer that has the flag is discarded, and up to 1.25 a discard makes who waits for a buffer spin. */
   GST_BUFFER_FLAG_UNSET (buffer, GST_BUFFER_FLAG_TAG_MEMORY);
@@ -450,10 +453,21 @@ gst_gpu_buffer_pool_init (GstGpuBufferPool *self)
   g_mutex_init (&self->lock);
 }
 
+/* On whichever thread maps a memory, which keeps the allocator: the pool may be going meanwhile, or gone. */
 static void
-allocator_failed (GstGpuBufferPool *self, const GError *error)
+allocator_failed (GstGpuAllocator *allocator, const GError *error, GWeakRef *pool)
 {
-  g_signal_emit (self, failed_signal, 0, error);
+  g_autoptr (GstBufferPool) self = g_weak_ref_get (pool);
+
+  if (self)
+    g_signal_emit (self, failed_signal, 0, error);
+}
+
+static void
+free_weak_ref (gpointer ref, GClosure *closure)
+{
+  g_weak_ref_clear (ref);
+  g_free (ref);
 }
 
 GstBufferPool *
@@ -466,6 +480,7 @@ GstBufferPool *
 gst_gpu_buffer_pool_new_with_kind (GpuDevice *device, GpuMemoryKind kind)
 {
   GstGpuBufferPool *self;
+  GWeakRef *ref;
 
   g_return_val_if_fail (device != NULL, NULL);
   g_return_val_if_fail ((guint)kind < GPU_N_MEMORY_KINDS, NULL);
@@ -473,7 +488,10 @@ gst_gpu_buffer_pool_new_with_kind (GpuDevice *device, GpuMemoryKind kind)
   self = g_object_new (GST_TYPE_GPU_BUFFER_POOL, NULL);
   gst_object_ref_sink (self);
   self->allocator = GST_GPU_ALLOCATOR (gst_gpu_allocator_new_with_kind (device, kind));
-  g_signal_connect_object (self->allocator, "failed", G_CALLBACK (allocator_failed), self, G_CONNECT_SWAPPED);
+  ref = g_new (GWeakRef, 1);
+  g_weak_ref_init (ref, self);
+  g_signal_connect_data (self->allocator, "failed", G_CALLBACK (allocator_failed), ref, free_weak_ref,
+                         (GConnectFlags)0);
   self->device = device;
   self->kind = kind;
   return GST_BUFFER_POOL (self);

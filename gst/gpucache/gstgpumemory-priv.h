@@ -25,8 +25,8 @@ void gst_gpu_memory_free (GstMemory *memory);
 /** For a pool, which keeps the memory's descriptor with its empty buffer: making one costs as much as the image. The
  * buffer is handed out with the memory as it is now. */
 void gst_gpu_memory_hand_out (GstMemory *memory);
-/** Gives the image back to the cache. FALSE if somebody else has the memory, has it mapped or left something on it:
- * then it cannot be used again. */
+/** Gives the image back to the cache; the stream stays. FALSE if somebody else has the memory, has it mapped or left
+ * something on it: then it cannot be used again. */
 gboolean gst_gpu_memory_empty (GstMemory *memory);
 /** The opposite, with another @image (transfer full) of the same shape. */
 void gst_gpu_memory_fill (GstMemory *memory, GpuImage *image, GpuStream *stream, gsize size);

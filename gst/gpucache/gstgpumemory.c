@@ -12,7 +12,6 @@ struct _GstGpuMemory {
   GstMemory parent;
 
   GpuImage *image;
-  GstVideoInfo info;
   gboolean is_video;
   GpuMemoryKind copy_kind;
 
@@ -30,6 +29,8 @@ struct _GstGpuMemory {
   guint host_readers, host_writers;
   guint gpu_readers, gpu_writers;
   GpuStream *gpu_stream; /* of all open maps on the device; NULL if they are on several */
+
+  GstVideoInfo info; /* if it is_video; large, and seldom looked at: what each frame needs is side by side above */
 };
 
 static GstGpuMemory *
@@ -431,8 +432,9 @@ gst_gpu_memory_empty (GstMemory *memory)
       self->host_writers || self->gpu_readers || self->gpu_writers ||
       self->pool_flags != GST_MINI_OBJECT_FLAGS (memory) || self->pool_state != memory->mini_object.priv_uint)
     return FALSE;
+  /* The next image is nearly always for the same stream, and to let go of that and take it again costs more than all
+   * the rest of this. So it stays until another one comes or the pool stops. */
   g_clear_pointer (&self->image, gpu_image_unref);
-  g_clear_pointer (&self->stream, gpu_stream_unref);
   self->touched = FALSE;
   memory->offset = memory->size = memory->maxsize = 0;
   return TRUE;
@@ -444,7 +446,10 @@ gst_gpu_memory_fill (GstMemory *memory, GpuImage *image, GpuStream *stream, gsiz
   GstGpuMemory *self = (GstGpuMemory *)memory;
 
   self->image = image;
-  self->stream = gpu_stream_ref (stream);
+  if (self->stream != stream) {
+    gpu_stream_unref (self->stream);
+    self->stream = gpu_stream_ref (stream);
+  }
   memory->size = memory->maxsize = size;
 }
 
@@ -460,16 +465,23 @@ gst_gpu_memory_set_touched (GstMemory *memory)
 
 /* Public */
 
+/* As GST_IS_GPU_ALLOCATOR() says after two calls: a frame's way through an element asks a dozen times. */
+static inline gboolean
+is_ours (const GstMemory *memory)
+{
+  return memory && memory->allocator && memory->allocator->mem_map_full == gpu_memory_map;
+}
+
 gboolean
 gst_is_gpu_memory (GstMemory *memory)
 {
-  return memory && GST_IS_GPU_ALLOCATOR (memory->allocator);
+  return is_ours (memory);
 }
 
 GpuImage *
 gst_gpu_memory_get_image (GstMemory *memory)
 {
-  g_return_val_if_fail (gst_is_gpu_memory (memory), NULL);
+  g_return_val_if_fail (is_ours (memory), NULL);
 
   gst_gpu_memory_set_touched (memory);
   return get_root (memory)->image;
@@ -478,7 +490,7 @@ gst_gpu_memory_get_image (GstMemory *memory)
 GpuMemoryKind
 gst_gpu_memory_get_kind (GstMemory *memory)
 {
-  g_return_val_if_fail (gst_is_gpu_memory (memory), GPU_MEMORY_STREAM_ORDERED);
+  g_return_val_if_fail (is_ours (memory), GPU_MEMORY_STREAM_ORDERED);
 
   return gpu_image_kind (get_root (memory)->image);
 }
@@ -486,7 +498,7 @@ gst_gpu_memory_get_kind (GstMemory *memory)
 gboolean
 gst_gpu_memory_is_host_addressable (GstMemory *memory)
 {
-  g_return_val_if_fail (gst_is_gpu_memory (memory), FALSE);
+  g_return_val_if_fail (is_ours (memory), FALSE);
 
   return is_host_addressable (get_root (memory));
 }
@@ -494,7 +506,7 @@ gst_gpu_memory_is_host_addressable (GstMemory *memory)
 GpuStream *
 gst_gpu_memory_get_stream (GstMemory *memory)
 {
-  g_return_val_if_fail (gst_is_gpu_memory (memory), NULL);
+  g_return_val_if_fail (is_ours (memory), NULL);
 
   return g_atomic_pointer_get (&get_root (memory)->stream);
 }
@@ -505,7 +517,7 @@ gst_gpu_memory_set_stream (GstMemory *memory, GpuStream *stream)
   GstGpuMemory *self;
   GpuStream *old = NULL;
 
-  g_return_if_fail (gst_is_gpu_memory (memory));
+  g_return_if_fail (is_ours (memory));
   g_return_if_fail (stream != NULL);
 
   self = get_root (memory);
@@ -529,7 +541,7 @@ gst_gpu_memory_get_video_info (GstMemory *memory)
 {
   GstGpuMemory *self;
 
-  g_return_val_if_fail (gst_is_gpu_memory (memory), NULL);
+  g_return_val_if_fail (is_ours (memory), NULL);
 
   self = get_root (memory);
   return self->is_video ? &self->info : NULL;
@@ -540,7 +552,7 @@ gst_gpu_memory_map_on (GstMemory *memory, GpuStream *stream, GstMapFlags flags, 
 {
   guint8 *base;
 
-  g_return_val_if_fail (gst_is_gpu_memory (memory), FALSE);
+  g_return_val_if_fail (is_ours (memory), FALSE);
   g_return_val_if_fail (stream != NULL, FALSE);
   g_return_val_if_fail (data != NULL, FALSE);
 
@@ -562,7 +574,7 @@ gst_gpu_memory_map_on (GstMemory *memory, GpuStream *stream, GstMapFlags flags, 
 void
 gst_gpu_memory_unmap_on (GstMemory *memory, GpuStream *stream, GstMapFlags flags)
 {
-  g_return_if_fail (gst_is_gpu_memory (memory));
+  g_return_if_fail (is_ours (memory));
   g_return_if_fail (stream != NULL);
 
   unmap_gpu (get_root (memory), stream, get_access (flags));

@@ -507,6 +507,71 @@ GST_START_TEST (test_release_on_another_thread)
 }
 GST_END_TEST
 
+/* Rule 15: an empty buffer keeps the stream that it was last acquired on no longer than until it is acquired on another
+ * one, or the pool stops. What that stream left is there for others then. */
+GST_START_TEST (test_lets_streams_go)
+{
+  for (guint stops = 0; stops < 2; stops++) {
+    GstBufferPool *pool = make_pool (64 + stops, 64, 0, 0);
+    GpuStream *other = test_stream_new (device);
+    g_autoptr (GError) error = NULL;
+    GstBuffer *frames[2];
+    guint64 missed;
+
+    gst_buffer_unref (acquire_on (pool, other));
+    gpu_stream_synchronize (other, &error);
+    g_assert_no_error (error);
+    gpu_stream_unref (other);
+    missed = misses ();
+    if (stops)
+      fail_unless (gst_buffer_pool_set_active (pool, FALSE) && gst_buffer_pool_set_active (pool, TRUE));
+    for (guint i = 0; i < G_N_ELEMENTS (frames); i++)
+      frames[i] = acquire_on (pool, stream);
+    fail_unless_equals_uint64 (misses (), missed + 1);
+    for (guint i = 0; i < G_N_ELEMENTS (frames); i++)
+      gst_buffer_unref (frames[i]);
+    free_pool (pool);
+  }
+}
+GST_END_TEST
+
+static void
+count_failure (GstBufferPool *pool, const GError *error, guint *failures)
+{
+  fail_unless (error != NULL);
+  (*failures)++;
+}
+
+/* G10: what fails with a memory of a pool is the pool's to say while there is one. */
+GST_START_TEST (test_failure_without_pool)
+{
+  GstBufferPool *pool;
+  GstBuffer *buffer;
+  GstMemory *memory;
+  GstMapInfo map;
+  guint failures = 0;
+
+  teardown ();
+  device = gpu_cpu_device_new ("cpu:5", test_is_lazy () ? GPU_CPU_LAZY : GPU_CPU_THREADS, 0);
+  stream = test_stream_new (device);
+  pool = make_pool (64, 64, 0, 0);
+  buffer = acquire (pool);
+  memory = gst_buffer_get_memory (buffer, 0);
+  g_signal_connect (pool, "failed", G_CALLBACK (count_failure), &failures);
+  gpu_device_fail (device, GPU_CALL_STREAM_CREATE, 0, 1);
+  fail_if (gpu_stream_new (device, false, NULL));
+  fail_unless (gpu_device_is_lost (device));
+
+  fail_if (gst_memory_map (memory, &map, GST_MAP_READ));
+  fail_unless_equals_int (failures, 1);
+  gst_buffer_unref (buffer);
+  free_pool (pool);
+  fail_if (gst_memory_map (memory, &map, GST_MAP_READ));
+  fail_unless_equals_int (failures, 1);
+  gst_memory_unref (memory);
+}
+GST_END_TEST
+
 static gboolean
 set_config (GstBufferPool *pool, const gchar *caps_string, guint size, guint kind, gsize align, guint stride_align)
 {
@@ -698,6 +763,8 @@ pool_suite (void)
   tcase_add_test (tcase, test_reconfigure);
   tcase_add_test (tcase, test_stop_while_in_use);
   tcase_add_test (tcase, test_release_on_another_thread);
+  tcase_add_test (tcase, test_lets_streams_go);
+  tcase_add_test (tcase, test_failure_without_pool);
   tcase_add_test (tcase, test_config_errors);
   tcase_add_test (tcase, test_refused_config);
   tcase_add_test (tcase, test_foreign_allocator);

@@ -156,16 +156,19 @@ typedef struct {
   GpuAcquireFlags flags;
 } Steps;
 
+/* Of 1080p frames to a tensor; or, as measure_host() has them, of small ones to a picture. */
 static void
-steps_open (Steps *steps, GpuAcquireFlags flags)
+steps_open (Steps *steps, GpuAcquireFlags flags, bool is_small)
 {
+  const unsigned size = is_small ? 64 : 640;
   GError *error = NULL;
   *steps = (Steps){.stream = bench_stream_new (device), .flags = flags};
   for (unsigned k = 0; k < FEED_CHAIN_ELEMENTS; k++)
     steps->throttle[k] = gpu_throttle_new (8);
-  steps->spec[0] = bench_spec (GPU_FORMAT_RGBA, 1920, 1080);
-  steps->spec[1] = bench_spec (GPU_FORMAT_RGBA, 640, 640);
-  gpu_image_spec_init_tensor (&steps->spec[2], GPU_ELEMENT_F32, GPU_LAYOUT_CHW, 3, 640, 640, &error);
+  steps->spec[0] = is_small ? bench_spec (GPU_FORMAT_RGBA, 192, 108) : bench_spec (GPU_FORMAT_RGBA, 1920, 1080);
+  steps->spec[1] = steps->spec[2] = bench_spec (GPU_FORMAT_RGBA, size, size);
+  if (!is_small)
+    gpu_image_spec_init_tensor (&steps->spec[2], GPU_ELEMENT_F32, GPU_LAYOUT_CHW, 3, size, size, &error);
   bench_check (error);
   gpu_normalize_init (&steps->normalize);
   steps->normalize.global_scale = 1 / 255.0f;
@@ -246,7 +249,7 @@ measure_input (Floor *floor)
   Feed feed;
   Steps steps;
   feed_open (&feed, FEED_CHAIN " layout=chw", bench_stream_new (device), 1920, 1080, OUT_TENSOR);
-  steps_open (&steps, GPU_ACQUIRE_DEFAULT);
+  steps_open (&steps, GPU_ACQUIRE_DEFAULT, false);
   const struct {
     const char *name;
     void (*submit) (void *data, unsigned n);
@@ -300,7 +303,7 @@ measure_footprint (void)
     Steps steps;
     gpu_cache_clear (device, GPU_CACHE_ALL, &error);
     bench_check (error);
-    steps_open (&steps, ways[i].flags);
+    steps_open (&steps, ways[i].flags, false);
     gpu_cache_get_stats (device, GPU_ACCOUNT_DEVICE, GPU_CACHE_ALL, &before);
     steps_run (&steps, frames);
     gpu_cache_get_stats (device, GPU_ACCOUNT_DEVICE, GPU_CACHE_ALL, &after);
@@ -313,6 +316,54 @@ measure_footprint (void)
   bench_row ("one allocation for each step", (double)stages / (1 << 20), "MiB", BENCH_NO_GOAL, 0);
   for (size_t i = 0; i < G_N_ELEMENTS (ways); i++)
     bench_row (ways[i].name, bytes[i] / (1 << 20), "MiB", BENCH_NO_GOAL, 0);
+}
+
+/* The host's part once more, with other things around it: where elements take as long as the library's calls and
+ * identity together, what they take more elsewhere is not theirs. */
+static double
+run_steps (void *data, unsigned n)
+{
+  Steps *steps = data;
+  GError *error = NULL;
+  const double start = bench_now ();
+  steps_run (steps, n);
+  const double ns = bench_now () - start;
+  gpu_stream_synchronize (steps->stream, &error);
+  bench_check (error);
+  return ns;
+}
+
+typedef struct {
+  Feed *feed;
+  double ns;
+} FeedThread;
+
+static gpointer
+time_feed (gpointer data)
+{
+  FeedThread *thread = data;
+  thread->ns = median_of_rounds (run_feed, thread->feed) / FEED_CHAIN_ELEMENTS;
+  return NULL;
+}
+
+static void
+measure_host_again (void)
+{
+  Feed feed;
+  Steps steps;
+  FeedThread thread = {.feed = &feed};
+
+  bench_section ("Host time for a frame of 192x108 and element, with nothing else open");
+  feed_open (&feed, FEED_CHAIN, bench_stream_new (device), 192, 108, "video/x-raw" FEED_GPU ",width=64,height=64");
+  bench_row ("flip, resize, normalize", median_of_rounds (run_feed, &feed) / FEED_CHAIN_ELEMENTS, "ns", BENCH_NO_GOAL,
+             0);
+  g_thread_join (g_thread_new ("feed", time_feed, &thread));
+  bench_row ("the same on a thread of their own", thread.ns, "ns", BENCH_NO_GOAL, 0);
+  feed_close (&feed);
+  steps_open (&steps, GPU_ACQUIRE_DEFAULT, true);
+  bench_row ("the library's calls for the same", median_of_rounds (run_steps, &steps) / FEED_CHAIN_ELEMENTS, "ns",
+             BENCH_NO_GOAL, 0);
+  steps_close (&steps);
 }
 
 /* The elements that there are without the plugin */
@@ -376,6 +427,7 @@ main (int argc, char **argv)
   measure_input (floor);
   measure_footprint ();
   measure_peers ();
+  measure_host_again ();
   floor_free (floor);
   gpu_device_unref (device);
   return bench_finish ();

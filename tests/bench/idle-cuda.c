@@ -134,6 +134,9 @@ cuGetProcAddress (const char *symbol, void **entry, int version, cuuint64_t flag
       {"cuLaunchHostFunc", (Entry)call_host},
   };
 
+  /* Drivers that cannot name a module's functions are asked for each, and this one gives out any. */
+  if (strcmp (symbol, "cuFuncGetName") == 0)
+    return CUDA_ERROR_NOT_FOUND;
   *(Entry *)entry = (Entry)succeed;
   for (size_t i = 0; i < G_N_ELEMENTS (others); i++)
     if (strcmp (symbol, others[i].symbol) == 0)

@@ -224,6 +224,9 @@ struct GpuCache {
   atomic_uint_least64_t oom_retries[GPU_N_ACCOUNTS];
   /* Bytes that are counted and in no scope: on their way from or to the driver, or between scopes. */
   atomic_uint_least64_t carried[GPU_N_ACCOUNTS];
+  atomic_uint_least64_t n_pins, pinned_bytes; /* memory of the host's own, pinned in place (pin.c) */
+  GpuList pins;                               /* under pin.c's lock */
+  atomic_bool refused_pin;
   atomic_uint fit_ratio;
   atomic_bool orphaned;  /* only images keep the device */
   atomic_uint n_leaving; /* pending entries that are freed when complete (rules 12 and 15) */
@@ -281,6 +284,14 @@ GpuImage *gpu_view_new (GpuCache *cache);
 void gpu_view_recycle (GpuCache *cache, GpuImage *view);
 /** References to all scopes, the shared one last. Returns: (transfer full) (element-type GpuScope). */
 GPtrArray *gpu_cache_list_scopes (GpuCache *cache);
+
+/** Counts @bytes, and has them carried, unless that is more than the limit; with @force whatever the limit. */
+bool gpu_cache_reserve (GpuCache *cache, GpuAccount account, uint64_t bytes, bool force);
+void gpu_cache_unreserve (GpuCache *cache, GpuAccount account, uint64_t bytes);
+void gpu_cache_raise_peak (GpuCache *cache, GpuAccount account);
+
+/* pin.c: no work of the device's is left, and it goes. */
+void gpu_cache_unpin_all (GpuCache *cache);
 
 /* evict.c: what leaves the cache, and when. */
 /** How many questions to the device one submission, acquire or release may ask (rule 11). */

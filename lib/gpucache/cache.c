@@ -20,9 +20,8 @@ gpu_cache_begin (GpuAllocation *allocation, GpuStream *stream)
   atomic_store_explicit (&allocation->image.refs, 1, memory_order_relaxed);
 }
 
-/* Not yet counted against the limit: fails under pressure. */
-static bool
-reserve (GpuCache *cache, GpuAccount account, uint64_t bytes, bool force)
+bool
+gpu_cache_reserve (GpuCache *cache, GpuAccount account, uint64_t bytes, bool force)
 {
   atomic_fetch_add (&cache->carried[account], bytes);
   uint64_t limit = atomic_load (&cache->limit[account]), now = atomic_load (&cache->bytes[account]);
@@ -35,16 +34,16 @@ reserve (GpuCache *cache, GpuAccount account, uint64_t bytes, bool force)
   return true;
 }
 
-static void
-raise_peak (GpuCache *cache, GpuAccount account)
+void
+gpu_cache_raise_peak (GpuCache *cache, GpuAccount account)
 {
   uint64_t now = atomic_load (&cache->bytes[account]), peak = atomic_load (&cache->peak[account]);
   while (peak < now && !atomic_compare_exchange_weak (&cache->peak[account], &peak, now))
     ;
 }
 
-static void
-unreserve (GpuCache *cache, GpuAccount account, uint64_t bytes)
+void
+gpu_cache_unreserve (GpuCache *cache, GpuAccount account, uint64_t bytes)
 {
   atomic_fetch_sub (&cache->bytes[account], bytes);
   atomic_fetch_sub (&cache->carried[account], bytes);
@@ -200,7 +199,7 @@ search_under_pressure (GpuCache *cache, GpuScope *scope, const GpuRequest *reque
   GpuAccount account = request->account;
   gpu_cache_retire_all (cache);
   GpuAllocation *taken = gpu_cache_search (cache, scope, request, true);
-  if (taken || reserve (cache, account, bytes, false))
+  if (taken || gpu_cache_reserve (cache, account, bytes, false))
     return taken;
 
   uint64_t limit = atomic_load (&cache->limit[account]);
@@ -215,7 +214,7 @@ search_under_pressure (GpuCache *cache, GpuScope *scope, const GpuRequest *reque
       return taken;
   }
   gpu_cache_evict (cache, account, bytes <= limit ? limit - bytes : 0);
-  reserve (cache, account, bytes, true);
+  gpu_cache_reserve (cache, account, bytes, true);
   return NULL;
 }
 
@@ -261,7 +260,7 @@ gpu_cache_acquire (GpuCache *cache, const GpuRequest *request, GError **error)
     return taken;
 
   uint64_t bytes = request->spec->size;
-  if (!reserve (cache, account, bytes, false)) {
+  if (!gpu_cache_reserve (cache, account, bytes, false)) {
     GError *failure = NULL;
     taken = search_under_pressure (cache, scope, request, bytes, &failure);
     if (failure)
@@ -287,11 +286,11 @@ gpu_cache_acquire (GpuCache *cache, const GpuRequest *request, GError **error)
   if (!ok)
     g_propagate_error (error, refusal);
   if (!ok || taken) {
-    unreserve (cache, account, bytes);
+    gpu_cache_unreserve (cache, account, bytes);
     gpu_allocation_recycle (cache, fresh);
     return taken;
   }
-  raise_peak (cache, account);
+  gpu_cache_raise_peak (cache, account);
   move_to (scope, fresh);
   return fresh;
 }
@@ -522,6 +521,7 @@ void
 gpu_cache_free (GpuCache *cache)
 {
   gpu_cache_release_all_wrapped (cache);
+  gpu_cache_unpin_all (cache);
   gpu_cache_clear (cache->device, GPU_CACHE_ALL, NULL);
 
   GPtrArray *scopes = gpu_cache_list_scopes (cache);

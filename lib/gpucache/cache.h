@@ -33,7 +33,8 @@ typedef enum {
 /**
  * GpuCacheStats:
  *
- * Entries and bytes at present, then counts since the device was opened (rule 16). For GPU_CACHE_LOCAL, hits are those
+ * Entries and bytes at present, then counts since the device was opened (rule 16). Plain memory that is pinned in place
+ * (pin.h) counts as live pinned memory, and in no thread's scope. For GPU_CACHE_LOCAL, hits are those
  * of lookups by the scope, also if they were answered from the shared index; the limit, the peak, the detached bytes
  * and the counts after the hits are the device's.
  */

@@ -221,6 +221,7 @@ gpu_cache_check (GpuDevice *device)
       carried += atomic_load (&cache->carried[account]);
       counted[pass][account] = atomic_load (&cache->bytes[account]);
     }
+    bytes[pass][GPU_ACCOUNT_HOST] += atomic_load (&cache->pinned_bytes);
     check_scopes (cache, bytes[pass], &changes[pass]);
   }
 

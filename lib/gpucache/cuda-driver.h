@@ -34,6 +34,8 @@
   ENTRY (MemAllocManaged, 6000)                                                                                        \
   ENTRY (MemHostAlloc, 2020)                                                                                           \
   ENTRY (MemFreeHost, 2000)                                                                                            \
+  ENTRY (MemHostRegister, 6050)                                                                                        \
+  ENTRY (MemHostUnregister, 4000)                                                                                      \
   ENTRY (MemPoolCreate, 11020)                                                                                         \
   ENTRY (MemPoolDestroy, 11020)                                                                                        \
   ENTRY (MemPoolSetAttribute, 11020)                                                                                   \

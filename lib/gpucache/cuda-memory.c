@@ -144,6 +144,36 @@ gpu_cuda_trim (GpuDevice *device, uint64_t keep)
   gpu_cuda_leave (self);
 }
 
+/* For all contexts. Whatever the driver has against that memory (somebody registered it already, its pages are those of
+ * a file) says nothing of the device. */
+bool
+gpu_cuda_pin (GpuDevice *device, void *data, size_t size, GError **error)
+{
+  GpuCudaDevice *self = gpu_cuda_device (device);
+  GError *reason = NULL;
+
+  if (!gpu_cuda_enter (self, error))
+    return false;
+  if (gpu_cuda_leave_with (self, self->cu->MemHostRegister (data, size, CU_MEMHOSTREGISTER_PORTABLE),
+                           "cuMemHostRegister", &reason))
+    return true;
+  if (reason->code == GPU_ERROR_DEVICE_LOST)
+    reason->code = GPU_ERROR_UNSUPPORTED;
+  g_propagate_error (error, reason);
+  return false;
+}
+
+void
+gpu_cuda_unpin (GpuDevice *device, void *data)
+{
+  GpuCudaDevice *self = gpu_cuda_device (device);
+
+  if (!gpu_cuda_enter (self, NULL))
+    return;
+  self->cu->MemHostUnregister (data);
+  gpu_cuda_leave (self);
+}
+
 /* A pool of our own: the settings of the default one are the application's. Of the three ways in which a pool reuses
  * memory across streams, following events and taking what is complete add no wait and stay on; internal dependencies
  * would make one stream wait for another unseen, and are turned off. */

@@ -87,6 +87,8 @@ bool gpu_cuda_alloc (GpuDevice *device, GpuMemoryKind kind, size_t size, size_t 
                      GError **error);
 bool gpu_cuda_free (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, void *stream, GError **error);
 void gpu_cuda_trim (GpuDevice *device, uint64_t keep);
+bool gpu_cuda_pin (GpuDevice *device, void *data, size_t size, GError **error);
+void gpu_cuda_unpin (GpuDevice *device, void *data);
 
 bool gpu_cuda_stream_create (GpuDevice *device, void **stream, GError **error);
 void gpu_cuda_stream_destroy (GpuDevice *device, void *stream);

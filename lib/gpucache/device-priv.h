@@ -63,6 +63,11 @@ typedef struct {
   bool (*free) (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, void *stream, GError **error);
   /* Gives memory that the device's own pool keeps and nobody uses back to the system. */
   void (*trim) (GpuDevice *device, uint64_t keep);
+  /* Locks whole pages of the host's own memory, which then count as pinned, until unpin, when no work on them is left.
+   * May wait for the device. A refusal is GPU_ERROR_OUT_OF_MEMORY or GPU_ERROR_UNSUPPORTED. NULL if the device has no
+   * use for it. */
+  bool (*pin) (GpuDevice *device, void *data, size_t size, GError **error);
+  void (*unpin) (GpuDevice *device, void *data);
 
   bool (*stream_create) (GpuDevice *device, void **stream, GError **error);
   /* Work that is pending goes on. */
@@ -206,6 +211,8 @@ bool gpu_device_free_idle (GpuDevice *device, GpuMemoryKind kind, void *data, si
 /** Gives what the device's own pool has in reserve back to the system, down to @keep bytes in all, as far as nobody
  * uses it. */
 void gpu_device_trim (GpuDevice *device, uint64_t keep);
+bool gpu_device_pin (GpuDevice *device, void *data, size_t size, GError **error);
+void gpu_device_unpin (GpuDevice *device, void *data);
 bool gpu_device_stream_create (GpuDevice *device, void **stream, GError **error);
 void gpu_device_stream_destroy (GpuDevice *device, void *stream);
 bool gpu_device_stream_synchronize (GpuDevice *device, void *stream, GError **error);

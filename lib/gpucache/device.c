@@ -474,6 +474,26 @@ gpu_device_trim (GpuDevice *device, uint64_t keep)
 }
 
 bool
+gpu_device_pin (GpuDevice *device, void *data, size_t size, GError **error)
+{
+  GError *failure = NULL;
+
+  if (!begin (device, GPU_CALL_ALLOC, error))
+    return false;
+  bool ok = !device->funcs->pin || device->funcs->pin (device, data, size, &failure);
+  return end (device, ok, failure, error);
+}
+
+/* Also if the device is lost: the driver would take other memory at these addresses for what it has pinned. */
+void
+gpu_device_unpin (GpuDevice *device, void *data)
+{
+  gpu_locks_check_driver ();
+  if (!is_forked (device) && device->funcs->unpin)
+    device->funcs->unpin (device, data);
+}
+
+bool
 gpu_device_stream_create (GpuDevice *device, void **stream, GError **error)
 {
   GError *failure = NULL;

@@ -12,6 +12,7 @@
 #include <gpucache/format.h>
 #include <gpucache/image.h>
 #include <gpucache/normalize.h>
+#include <gpucache/pin.h>
 #include <gpucache/reformat.h>
 #include <gpucache/resize.h>
 #include <gpucache/stream.h>

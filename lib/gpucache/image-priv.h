@@ -21,6 +21,10 @@
 bool gpu_images_submit (GpuStream *stream, GpuImage *const *reads, unsigned n_reads, GpuImage *const *writes,
                         unsigned n_writes, GpuSubmitFunc func, void *data, GError **error);
 
+/** gpu_image_wrap() of memory, known to be right, on which @device has no work. */
+GpuImage *gpu_image_wrap_complete (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind, void *data,
+                                   GpuReleaseFunc release, void *user_data);
+
 /** Whether samples of one can be copied to the other; sets @error if not. */
 bool gpu_image_check_same_shape (const GpuImageSpec *src, const GpuImageSpec *dst, GError **error);
 

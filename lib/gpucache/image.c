@@ -94,16 +94,9 @@ gpu_image_acquire (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind ki
 }
 
 GpuImage *
-gpu_image_wrap (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind, void *data, GpuStream *stream,
-                GpuReleaseFunc release, void *user_data, GError **error)
+gpu_image_wrap_complete (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind, void *data,
+                         GpuReleaseFunc release, void *user_data)
 {
-  g_return_val_if_fail (device != NULL && spec != NULL && data != NULL, NULL);
-
-  if (!gpu_image_check_request (device, spec, kind, stream, error) || !gpu_device_check (device, error))
-    return NULL;
-  if (!stream && !gpu_device_synchronize (device, error))
-    return NULL;
-
   GpuAllocation *allocation = gpu_allocation_new (device->cache);
   allocation->kind = kind;
   allocation->owned = false;
@@ -115,19 +108,33 @@ gpu_image_wrap (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind,
   allocation->user_data = user_data;
   atomic_store (&allocation->image.refs, 1);
   gpu_device_ref (device);
+  return &allocation->image;
+}
 
+GpuImage *
+gpu_image_wrap (GpuDevice *device, const GpuImageSpec *spec, GpuMemoryKind kind, void *data, GpuStream *stream,
+                GpuReleaseFunc release, void *user_data, GError **error)
+{
+  g_return_val_if_fail (device != NULL && spec != NULL && data != NULL, NULL);
+
+  if (!gpu_image_check_request (device, spec, kind, stream, error) || !gpu_device_check (device, error))
+    return NULL;
+  if (!stream && !gpu_device_synchronize (device, error))
+    return NULL;
+
+  GpuImage *image = gpu_image_wrap_complete (device, spec, kind, data, release, user_data);
   if (stream) {
     /* Its owner's last write: what the stream was given so far, by us or by others. */
     const GpuPoint write = {stream,
                             gpu_stream_is_foreign (stream) ? gpu_stream_advance (stream) : gpu_stream_present (stream)};
-    gpu_history_set (&allocation->history, &write);
+    gpu_history_set (&image->allocation->history, &write);
     if (!gpu_point_observed (&write) && !gpu_stream_mark (stream, error)) {
-      allocation->release = NULL;
-      gpu_image_unref (&allocation->image);
+      image->allocation->release = NULL;
+      gpu_image_unref (image);
       return NULL;
     }
   }
-  return &allocation->image;
+  return image;
 }
 
 static bool

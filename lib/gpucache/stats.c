@@ -40,6 +40,10 @@ gpu_cache_get_stats (GpuDevice *device, GpuAccount account, GpuCacheScope which,
     for (unsigned i = 0; i < scopes->len; i++)
       add (stats, g_ptr_array_index (scopes, i), account);
   }
+  if (account == GPU_ACCOUNT_HOST && which == GPU_CACHE_ALL) {
+    stats->live += atomic_load (&cache->n_pins);
+    stats->live_bytes += atomic_load (&cache->pinned_bytes);
+  }
   stats->detached_bytes = atomic_load (&cache->detached_bytes[account]);
   stats->peak_bytes = atomic_load (&cache->peak[account]);
   stats->limit_bytes = atomic_load (&cache->limit[account]);
@@ -117,6 +121,8 @@ gpu_cache_dump (GpuDevice *device)
   g_string_append_printf (text, "%s: %s\n", device->name, device->description);
   for (int account = 0; account < GPU_N_ACCOUNTS; account++)
     dump_account (text, device, account);
+  g_autofree char *pinned = g_format_size_full (atomic_load (&device->cache->pinned_bytes), G_FORMAT_SIZE_IEC_UNITS);
+  g_string_append_printf (text, "pinned in place: %s\n", pinned);
   g_string_append_printf (text, "host waits: %" G_GUINT64_FORMAT ", of frames in flight: %" G_GUINT64_FORMAT "\n",
                           (uint64_t)atomic_load (&device->host_waits), (uint64_t)atomic_load (&device->throttle_waits));
 

@@ -49,3 +49,7 @@ bool gpu_image_stage_out (GpuStream *stream, GpuImage *image, void *host, const 
 
 /** Another crew for @device's staged copies, of which none is under way; for benchmarks. As gpu_crew_new(). */
 void gpu_device_set_crew (GpuDevice *device, unsigned n_threads, bool lingers);
+
+/** Whether a copy failed with @failure (transfer full) for lack of pinned memory alone: then it is tried without. Else
+ * @error is set. */
+bool gpu_staging_is_refused (GError *failure, GError **error);

@@ -392,9 +392,8 @@ gpu_staging_default_plan (void)
   return (GpuStagingPlan){.slice_bytes = SLICE_BYTES, .least = LEAST_SLICES, .most = MOST_SLICES};
 }
 
-/* Whether a staged copy failed for lack of pinned memory alone: then it is tried without. */
-static bool
-is_refused (GError *failure, GError **error)
+bool
+gpu_staging_is_refused (GError *failure, GError **error)
 {
   if (g_error_matches (failure, GPU_ERROR, GPU_ERROR_OUT_OF_MEMORY)) {
     g_error_free (failure);
@@ -415,7 +414,7 @@ gpu_image_upload (GpuStream *stream, GpuImage *image, const void *host, const Gp
     GError *failure = NULL;
     if (gpu_image_stage_in (stream, image, host, host_spec, gpu_staging_default_plan (), &failure))
       return true;
-    if (!is_refused (failure, error))
+    if (!gpu_staging_is_refused (failure, error))
       return false;
   }
   return gpu_image_copy_from_host (stream, image, host, host_spec, error);
@@ -432,7 +431,7 @@ gpu_image_download (GpuStream *stream, GpuImage *image, void *host, const GpuIma
     GError *failure = NULL;
     if (gpu_image_stage_out (stream, image, host, host_spec, gpu_staging_default_plan (), &failure))
       return true;
-    if (!is_refused (failure, error))
+    if (!gpu_staging_is_refused (failure, error))
       return false;
   }
   return gpu_image_copy_to_host (stream, image, host, host_spec, error);

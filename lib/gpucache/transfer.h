@@ -5,6 +5,7 @@
 #pragma once
 
 #include <gpucache/image.h>
+#include <gpucache/pin.h>
 
 G_BEGIN_DECLS
 
@@ -33,6 +34,33 @@ gpu_image_upload (GpuStream *stream, GpuImage *image, const void *host, const Gp
  */
 GPU_API bool
 gpu_image_download (GpuStream *stream, GpuImage *image, void *host, const GpuImageSpec *host_spec, GError **error);
+
+/**
+ * gpu_image_upload_pinned:
+ * @host: memory that its owner lets nobody write to until @release is called
+ * @pin: the pages of it that are pinned for @image's device
+ * @release: called once: when @host has been read, on some thread, or at once if nothing comes of the copy
+ *
+ * gpu_image_upload() straight from @host, in the background: nobody waits. What lies in other pages goes through a
+ * little pinned memory of the cache.
+ *
+ * Returns: false if @error is set
+ */
+GPU_API bool
+gpu_image_upload_pinned (GpuStream *stream, GpuImage *image, const void *host, const GpuImageSpec *host_spec,
+                         GpuPin *pin, GpuReleaseFunc release, void *user_data, GError **error);
+
+/**
+ * gpu_image_download_pinned:
+ * @release: called once: before this returns, unless the device is lost and may still be writing to @host
+ *
+ * gpu_image_download() straight to @host, likewise; returns when @host holds the samples, which is one host wait
+ * (counted).
+ *
+ * Returns: false if @error is set
+ */
+GPU_API bool gpu_image_download_pinned (GpuStream *stream, GpuImage *image, void *host, const GpuImageSpec *host_spec,
+                                        GpuPin *pin, GpuReleaseFunc release, void *user_data, GError **error);
 
 /**
  * GpuSide:

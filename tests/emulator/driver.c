@@ -43,6 +43,8 @@ static const struct {
     {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
     {CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
     {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED",
+     "part or all of the requested memory range is already mapped"},
     {CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
     {CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
      "too many resources requested for launch"},
@@ -263,6 +265,25 @@ emulated_MemFreeHost (void *data)
   if (result != CUDA_SUCCESS)
     return result;
   return memory_free ((CUdeviceptr)(uintptr_t)data) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult
+emulated_MemHostRegister (void *data, size_t size, unsigned flags)
+{
+  if (context_current () < 0)
+    return CUDA_ERROR_INVALID_CONTEXT;
+  return memory_pin (data, size) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+}
+
+/* As NVIDIA's driver may, it waits for all work. */
+static CUresult
+emulated_MemHostUnregister (void *data)
+{
+  CUresult result = emulated_CtxSynchronize ();
+
+  if (result != CUDA_SUCCESS)
+    return result;
+  return memory_unpin (data) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }
 
 static CUresult

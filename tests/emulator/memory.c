@@ -24,6 +24,7 @@
 #endif
 
 #define ALIGNMENT ((size_t)256)
+#define PAGE 4096
 #define VERY_LARGE ((size_t)1 << 30)
 
 /* Blocks by address, and their sizes. What is never freed, such as a lost GPU's memory, is the driver's: here it is
@@ -87,4 +88,46 @@ memory_free (CUdeviceptr address)
     return 0;
   block_free (block, GPOINTER_TO_SIZE (size));
   return GPOINTER_TO_SIZE (size) - ALIGNMENT;
+}
+
+typedef struct {
+  char *data;
+  size_t size;
+} Pinned;
+
+static GArray *pinned;
+
+bool
+memory_pin (void *data, size_t size)
+{
+  const Pinned added = {data, size};
+  bool is_free = size > 0 && (uintptr_t)data % PAGE == 0 && size % PAGE == 0;
+
+  pthread_mutex_lock (&lock);
+  if (!pinned)
+    pinned = g_array_new (FALSE, FALSE, sizeof (Pinned));
+  for (guint i = 0; i < pinned->len && is_free; i++) {
+    const Pinned *other = &g_array_index (pinned, Pinned, i);
+
+    is_free = added.data + size <= other->data || other->data + other->size <= added.data;
+  }
+  if (is_free)
+    g_array_append_val (pinned, added);
+  pthread_mutex_unlock (&lock);
+  return is_free;
+}
+
+bool
+memory_unpin (void *data)
+{
+  bool found = false;
+
+  pthread_mutex_lock (&lock);
+  for (guint i = 0; pinned && i < pinned->len && !found; i++) {
+    found = g_array_index (pinned, Pinned, i).data == data;
+    if (found)
+      g_array_remove_index_fast (pinned, i);
+  }
+  pthread_mutex_unlock (&lock);
+  return found;
 }

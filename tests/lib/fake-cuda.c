@@ -90,7 +90,8 @@ static CUresult G_GNUC_PRINTF (1, 2) called (const char *format, ...)
       g_free (failure);
     }
   }
-  if (is_out_of_memory && (g_str_has_prefix (line, "cuMemAlloc") || g_str_has_prefix (line, "cuMemHostAlloc")))
+  if (is_out_of_memory && (g_str_has_prefix (line, "cuMemAlloc") || g_str_has_prefix (line, "cuMemHostAlloc") ||
+                           g_str_has_prefix (line, "cuMemHostRegister")))
     result = CUDA_ERROR_OUT_OF_MEMORY;
   if (is_shut_down)
     result = CUDA_ERROR_DEINITIALIZED;
@@ -334,6 +335,30 @@ fake_MemFreeHost (void *data)
   CUresult result = called ("cuMemFreeHost");
 
   return result == CUDA_SUCCESS ? free_memory ((CUdeviceptr)(uintptr_t)data) : result;
+}
+
+static CUresult
+fake_MemHostRegister (void *data, size_t size, unsigned flags)
+{
+  CUresult result = called ("cuMemHostRegister %zu %u", size, flags);
+
+  if (result == CUDA_SUCCESS)
+    result = memory_pin (data, size) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  if (result == CUDA_SUCCESS)
+    count (1);
+  return result;
+}
+
+static CUresult
+fake_MemHostUnregister (void *data)
+{
+  CUresult result = called ("cuMemHostUnregister");
+
+  if (result == CUDA_SUCCESS)
+    result = memory_unpin (data) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  if (result == CUDA_SUCCESS)
+    count (-1);
+  return result;
 }
 
 static CUresult

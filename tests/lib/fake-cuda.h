@@ -28,7 +28,8 @@ typedef struct {
   void (*shut_down) (void);
   /** Returns: the calls since the last time, a line each, without pushes and pops of contexts; free() it. */
   char *(*take_log) (void);
-  /** Streams, events, pools, modules, contexts retained and pieces of memory that nobody has given back. */
+  /** Streams, events, pools, modules, contexts retained and pieces of memory that nobody has given back, and pieces of
+   * the host's that are registered. */
   unsigned (*n_live) (void);
   /** Contexts on the calling thread's stack. */
   unsigned (*depth) (void);

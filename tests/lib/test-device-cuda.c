@@ -247,6 +247,45 @@ test_memory_refused (void)
   close_device (device);
 }
 
+/* Whatever the driver says against memory of the host's, it says nothing of the device; and what is pinned is let go of
+ * even if that is lost. */
+static void
+test_pins (void)
+{
+  static const CUresult refusals[] = {CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, CUDA_ERROR_INVALID_VALUE,
+                                      CUDA_ERROR_NOT_SUPPORTED, CUDA_ERROR_OUT_OF_MEMORY};
+  GpuDevice *device = open_device (0);
+  void *pages = g_aligned_alloc (4, 4096, 4096);
+  g_autoptr (GError) error = NULL;
+  GpuPin *pin;
+
+  for (size_t i = 0; i < G_N_ELEMENTS (refusals); i++) {
+    fake->fail ("cuMemHostRegister", 0, refusals[i]);
+    g_assert_null (gpu_pin_new (device, pages, 4 * 4096, &error));
+    g_assert_error (error, GPU_ERROR, (i == 3 ? GPU_ERROR_OUT_OF_MEMORY : GPU_ERROR_UNSUPPORTED));
+    g_assert_nonnull (strstr (error->message, "cuMemHostRegister failed on cuda:0 (Fake 0)"));
+    g_clear_error (&error);
+    g_assert_false (gpu_device_is_lost (device));
+  }
+  free (fake->take_log ());
+  pin = gpu_pin_new (device, (char *)pages + 1, 4 * 4096 - 1, &error);
+  g_assert_no_error (error);
+  expect ("cuMemHostRegister 12288 1\n"); /* PORTABLE */
+  gpu_pin_unref (pin);
+  expect ("cuMemHostUnregister\n");
+
+  pin = gpu_pin_new (device, pages, 4 * 4096, &error);
+  g_assert_no_error (error);
+  gpu_device_fail (device, GPU_CALL_COPY, 0, 1);
+  g_assert_false (gpu_device_copy (device, &(GpuCopy){.dst = pages, .src = pages, .row_bytes = 1, .rows = 1},
+                                   GPU_COPY_DEVICE, NULL, NULL));
+  free (fake->take_log ());
+  gpu_pin_unref (pin);
+  expect ("cuMemHostUnregister\n");
+  close_device (device);
+  g_aligned_free (pages);
+}
+
 static void
 test_streams_and_events (void)
 {
@@ -772,6 +811,7 @@ main (int argc, char **argv)
   g_test_add_func ("/device-cuda/open/without-code", test_open_without_code);
   g_test_add_func ("/device-cuda/memory", test_memory);
   g_test_add_func ("/device-cuda/memory/refused", test_memory_refused);
+  g_test_add_func ("/device-cuda/pins", test_pins);
   g_test_add_func ("/device-cuda/streams-and-events", test_streams_and_events);
   g_test_add_func ("/device-cuda/wrapped-streams", test_wrapped_streams);
   g_test_add_func ("/device-cuda/host-waits", test_host_waits);

@@ -12,7 +12,8 @@
  * frame is there, and for nothing else. With a `queue` behind the element the copies, the work of the device and that
  * of the elements downstream go on at the same time. Copies are on a stream of the element's own; `frames-in-flight`
  * bounds how many are under way. Only where downstream insists on a pool of its own (a display's memory, padded frames)
- * does the element wait for each copy. Frames that the CPU can read where they are, those of the CPU device and managed
+ * does the element wait for each copy. Its memory is pinned in place when it comes for the third time, and the device
+ * then copies into it by itself. Frames that the CPU can read where they are, those of the CPU device and managed
  * ones, go on as they are if downstream can take their strides.
  *
  * ## Example launch line
@@ -24,6 +25,7 @@
 #include "gstgpubasetransform-priv.h"
 #include "gstgpuelements.h"
 #include "gstgpuhostframe.h"
+#include "gstgpuplainframe.h"
 
 GST_DEBUG_CATEGORY_STATIC (gst_gpu_download_debug);
 #define GST_CAT_DEFAULT gst_gpu_download_debug
@@ -97,7 +99,6 @@ download_frame (GstGpuBaseTransform *base, GpuStream *stream, GpuImage *src, Gst
 {
   const GstGpuFrameInfo *info = gst_gpu_base_transform_out_frame_info (base);
   GpuImage *dst = gst_gpu_host_frame_ref_image (out, info, gpu_stream_device (stream));
-  GstGpuHostFrame frame;
   gboolean result;
 
   if (dst) {
@@ -105,11 +106,7 @@ download_frame (GstGpuBaseTransform *base, GpuStream *stream, GpuImage *src, Gst
     gpu_image_unref (dst);
     return result;
   }
-  if (!gst_gpu_frame_map_host (&frame, info, out, GST_MAP_WRITE, error))
-    return FALSE;
-  result = gpu_image_download (stream, src, frame.data, &frame.spec, error);
-  gst_gpu_frame_unmap_host (&frame);
-  return result;
+  return gst_gpu_plain_frame_download (stream, src, out, info, error);
 }
 
 static gboolean

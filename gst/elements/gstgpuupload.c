@@ -12,8 +12,10 @@
  *
  * Upstream is offered a pool of pinned memory (page-locked: the device reads it by itself). Frames that come in it are
  * copied in the background, and their memory is used again when that is over, without anybody waiting; they may be let
- * go of and written again at once. Frames in other memory go through pinned memory in slices. On the CPU device frames
- * of the pool go on as they are.
+ * go of and written again at once. Frames in other memory go through pinned memory in slices, until the same memory
+ * comes for the third time, as that of a pool of upstream's own does: then it is pinned in place, frames in it are
+ * copied in the background, too, and each is held until it has been read. On the CPU device frames of the pool go on as
+ * they are.
  *
  * Copies are on a stream of the element's own. Elements downstream adopt another one, which waits for each frame's
  * copy, so that copies and kernels of different frames go on at the same time. Strides of upstream's GstVideoMeta and
@@ -38,6 +40,7 @@
 #include "gstgpuframe.h"
 #include "gstgpuhostframe.h"
 #include "gstgpupeer.h"
+#include "gstgpuplainframe.h"
 
 GST_DEBUG_CATEGORY_STATIC (gst_gpu_upload_debug);
 #define GST_CAT_DEFAULT gst_gpu_upload_debug
@@ -209,7 +212,6 @@ static gboolean
 upload_frame (GstGpuBaseTransform *base, GpuStream *stream, GstBuffer *in, GpuImage *dst, GError **error)
 {
   const GstGpuFrameInfo *info = gst_gpu_base_transform_in_frame_info (base);
-  GstGpuHostFrame frame;
   GpuImage *src;
   gboolean result, copied = FALSE;
 
@@ -224,11 +226,7 @@ upload_frame (GstGpuBaseTransform *base, GpuStream *stream, GstBuffer *in, GpuIm
     return result;
   }
   say_the_way (GST_GPU_UPLOAD (base), in, gpu_stream_device (stream));
-  if (!gst_gpu_frame_map_host (&frame, info, in, GST_MAP_READ, error))
-    return FALSE;
-  result = gpu_image_upload (stream, dst, frame.data, &frame.spec, error);
-  gst_gpu_frame_unmap_host (&frame);
-  return result;
+  return gst_gpu_plain_frame_upload (stream, in, info, dst, error);
 }
 
 /* Whoever works on the frame adopts its stream. If that were the copies', the next copy would wait for the work. */

@@ -6,6 +6,7 @@
  */
 #include "bench.h"
 #include "chain.h"
+#include "foreign.h"
 #include "raw.h"
 
 #include <gpucache/gstgpucache.h>
@@ -42,6 +43,7 @@ typedef struct {
   bool offered;         /* the source uses the pool that it is offered, else it has plain memory of its own */
   bool reads;           /* the consumer holds some frames and then maps them */
   bool insists;         /* the consumer insists on a pool of its own */
+  bool is_foreign;      /* the source's own memory and the consumer's cannot be pinned in place */
   bool is_simple;       /* the consumer knows no strides */
   bool rewrites;        /* the device writes each frame anew before it is pushed, or seems to */
   RawCopy raw;
@@ -61,17 +63,20 @@ typedef struct {
 
 /* A goal of some per cent of the rate is one for the inverse of the time. */
 static const Table tables[] = {
-    {"Upload", .ways = {{"the driver's copy, pinned memory", .raw = RAW_UP},
-                        {"gpuupload, source with its pool", .elements = "gpuupload", .offered = true,
-                         .goal = BENCH_AT_MOST, .ratio = 1 / 0.95},
-                        {"gpuupload, source with plain memory", .elements = "gpuupload", .goal = BENCH_AT_MOST,
-                         .ratio = 1 / 0.8}}},
+    {"Upload",
+     .ways = {{"the driver's copy, pinned memory", .raw = RAW_UP},
+              {"gpuupload, source with its pool", .elements = "gpuupload", .offered = true, .goal = BENCH_AT_MOST,
+               .ratio = 1 / 0.95},
+              {"gpuupload, source with plain memory", .elements = "gpuupload", .goal = BENCH_AT_MOST, .ratio = 1 / 0.8},
+              {"gpuupload, memory of an allocator of its own", .elements = "gpuupload", .is_foreign = true}}},
     {"Download",
      .ways = {{"the driver's copy, pinned memory", .raw = RAW_DOWN},
               {"gpudownload", .elements = "gpudownload", .before = "gpuupload", .reads = true, .goal = BENCH_AT_MOST,
                .ratio = 1 / 0.95},
               {"gpudownload, consumer that insists on its pool", .elements = "gpudownload", .before = "gpuupload",
-               .reads = true, .insists = true, .goal = BENCH_AT_MOST, .ratio = 1 / 0.8}}},
+               .reads = true, .insists = true, .goal = BENCH_AT_MOST, .ratio = 1 / 0.8},
+              {"gpudownload, memory of an allocator of its own", .elements = "gpudownload", .before = "gpuupload",
+               .reads = true, .insists = true, .is_foreign = true}}},
     {"Upload and download",
      .ways = {{"gpuupload alone, source with its pool", .elements = "gpuupload", .offered = true},
               {"gpuupload ! gpudownload, source with the pool", .elements = "gpuupload ! gpudownload", .offered = true,
@@ -157,10 +162,12 @@ size_of (const Shape *shape)
 }
 
 static void
-fill_plain (Source *source, size_t size)
+fill_plain (Source *source, size_t size, bool foreign)
 {
   for (unsigned i = 0; i < N_SOURCE; i++) {
-    source->frames[i] = gst_buffer_new_allocate (NULL, size, NULL);
+    source->frames[i] = gst_buffer_new ();
+    gst_buffer_append_memory (source->frames[i],
+                              foreign ? foreign_memory_new (size) : gst_allocator_alloc (NULL, size, NULL));
     gst_buffer_memset (source->frames[i], 0, (guint8)i, size);
   }
 }
@@ -181,8 +188,11 @@ static bool
 source_open (Source *source, const Way *way, const Shape *shape)
 {
   g_autofree char *caps = caps_of (shape);
-  ChainConsumer consumer = {
-      .holds = way->reads ? N_HELD : 1, .reads = way->reads, .insists = way->insists, .is_simple = way->is_simple};
+  ChainConsumer consumer = {.holds = way->reads ? N_HELD : 1,
+                            .reads = way->reads,
+                            .insists = way->insists,
+                            .is_foreign = way->is_foreign,
+                            .is_simple = way->is_simple};
   Source first = {0};
   *source = (Source){.rewrites = way->rewrites};
   if (way->before) {
@@ -201,7 +211,7 @@ source_open (Source *source, const Way *way, const Shape *shape)
   if (source->chain && way->offered)
     source->offered = chain_proposed_pool (source->chain, caps);
   if (source->chain && !source->offered && !way->before)
-    fill_plain (source, size_of (shape));
+    fill_plain (source, size_of (shape), way->is_foreign);
   source_close (&first);
   if (!source->chain)
     source_close (source);

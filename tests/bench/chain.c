@@ -5,6 +5,7 @@
 #include "chain.h"
 
 #include "bench.h"
+#include "foreign.h"
 
 #include <gpucache/gstgpucache.h>
 
@@ -57,15 +58,32 @@ answer (GstPad *pad, GstObject *parent, GstQuery *query)
   return TRUE;
 }
 
+static GstFlowReturn
+alloc_foreign (GstBufferPool *pool, GstBuffer **buffer, GstBufferPoolAcquireParams *params)
+{
+  const GstBufferPoolClass *parent = g_type_class_peek (GST_TYPE_VIDEO_BUFFER_POOL);
+  const GstFlowReturn result = parent->alloc_buffer (pool, buffer, params);
+  if (result == GST_FLOW_OK)
+    gst_buffer_replace_all_memory (*buffer, foreign_memory_new (gst_buffer_get_size (*buffer)));
+  return result;
+}
+
+static void
+init_foreign_pool (gpointer klass, gpointer data)
+{
+  GST_BUFFER_POOL_CLASS (klass)->alloc_buffer = alloc_foreign;
+}
+
 /* A pool that downstream insists on: its type is its own. */
 static GstBufferPool *
-special_pool_new (void)
+special_pool_new (bool foreign)
 {
-  static GType type = 0;
-  if (!type)
-    type = g_type_register_static_simple (GST_TYPE_VIDEO_BUFFER_POOL, "BenchPool", sizeof (GstVideoBufferPoolClass),
-                                          NULL, sizeof (GstVideoBufferPool), NULL, (GTypeFlags)0);
-  return gst_object_ref_sink (g_object_new (type, NULL));
+  static GType types[2];
+  if (!types[foreign])
+    types[foreign] = g_type_register_static_simple (
+        GST_TYPE_VIDEO_BUFFER_POOL, foreign ? "BenchForeignPool" : "BenchPool", sizeof (GstVideoBufferPoolClass),
+        foreign ? init_foreign_pool : NULL, sizeof (GstVideoBufferPool), NULL, (GTypeFlags)0);
+  return gst_object_ref_sink (g_object_new (types[foreign], NULL));
 }
 
 /* The reason, from the bus, that the chain cannot go on for. */
@@ -133,7 +151,7 @@ chain_new (const char *description, const char *caps, const ChainConsumer *consu
   self->holds = MAX (consumer->holds, 1);
   self->reads = consumer->reads;
   self->is_simple = consumer->is_simple;
-  self->insisted = consumer->insists ? special_pool_new () : NULL;
+  self->insisted = consumer->insists ? special_pool_new (consumer->is_foreign) : NULL;
   g_queue_init (&self->held);
   gst_element_set_bus (self->bin, self->bus);
   link_ends (self, description);

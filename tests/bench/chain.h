@@ -15,6 +15,7 @@ typedef struct Chain Chain;
  * @holds: how many buffers it keeps before it lets go of the oldest, as a queue would; the last one at least
  * @reads: whether it maps each before it lets go of it
  * @insists: whether it insists on a pool of its own, of plain memory
+ * @is_foreign: whether that memory is foreign.h's
  * @is_simple: whether it knows no strides but those of its caps
  * @contexts_of: (nullable): a chain whose elements' contexts (devices) these elements are to have
  */
@@ -23,6 +24,7 @@ typedef struct {
   unsigned holds;
   bool reads;
   bool insists;
+  bool is_foreign;
   bool is_simple;
   Chain *contexts_of;
 } ChainConsumer;

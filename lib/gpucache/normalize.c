@@ -279,6 +279,90 @@ stored_position (const GpuFormatInfo *info, unsigned c, unsigned n)
   return position;
 }
 
+typedef struct {
+  GpuNormalizeTensorChannel channel;
+  uint32_t size;
+  bool has_line;
+  GpuNormalizeLine line;
+} KnownLine;
+
+/* Whether @line gives the very bits of the element of @size bytes for each value. */
+static bool
+line_is_exact (const GpuNormalizeLine *line, const GpuNormalizeTensorChannel *channel, uint32_t size)
+{
+  for (unsigned value = 0; value < 256; value++) {
+    const float result = gpu_normalize_on_line (*line, GPU_NORMALIZE_ABOVE + (float)value);
+    const uint32_t bits = size == 1   ? gpu_round_to_byte (result)
+                          : size == 2 ? gpu_half_from_float (result)
+                                      : gpu_float_bits (result);
+
+    if (bits != gpu_normalize_element (*channel, value, size))
+      return false;
+  }
+  return true;
+}
+
+/* Most channels have a line. What the next candidates are for is a result that lies nearly between two elements: they
+ * differ by a fraction of a unit in the last place. */
+static bool
+find_line (const GpuNormalizeTensorChannel *channel, uint32_t size, GpuNormalizeLine *line)
+{
+  static const int candidates[] = {0, 1, -1, 2, -2};
+  const double factor = channel->factor;
+  const double zero = channel->base - channel->shift / factor;
+  const float high = (float)factor;
+
+  /* Well within what floats can hold, with all that is worked out; and ones of 2^-8, below. */
+  if (!(fabs (factor) > 0x1p-60 && fabs (factor) < 0x1p60 && fabs (zero) < 16384))
+    return false;
+  for (unsigned i = 0; i < G_N_ELEMENTS (candidates); i++) {
+    const double aside = size < 4 ? 0 : candidates[i], more = size < 4 ? candidates[i] * 0x1p-25 : 0;
+    const double origin = (rint (zero * 256) + aside) / 256;
+
+    *line =
+        (GpuNormalizeLine){(float)(GPU_NORMALIZE_ABOVE + origin), high, (float)(factor - (double)high + factor * more),
+                           (float)((origin - channel->base) * factor + channel->shift)};
+    if (line_is_exact (line, channel, size))
+      return true;
+  }
+  return false;
+}
+
+/* Finding out takes as long as launching, and frame after frame has the same channels, so each thread remembers. */
+static bool
+known_line (const GpuNormalizeTensorChannel *channel, uint32_t size, GpuNormalizeLine *line)
+{
+  static _Thread_local KnownLine known[64];
+  uint64_t words[sizeof *channel / sizeof (uint64_t)], hash = size;
+
+  G_STATIC_ASSERT (sizeof words == sizeof *channel);
+  memcpy (words, channel, sizeof words);
+  for (unsigned i = 0; i < G_N_ELEMENTS (words); i++)
+    hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u, hash ^= hash >> 32;
+
+  KnownLine *entry = &known[hash % G_N_ELEMENTS (known)];
+  /* By their bits: 0 is not -0. */
+  if (entry->size != size || memcmp (&entry->channel, channel, sizeof *channel)) {
+    entry->channel = *channel;
+    entry->size = size;
+    entry->has_line = find_line (channel, size, &entry->line);
+  }
+  *line = entry->line;
+  return entry->has_line;
+}
+
+static void
+set_lines (GpuNormalizeTensorArgs *args)
+{
+  args->has_lines = true;
+  args->straight = args->dst.group == args->src.group && args->dst.channels == args->src.group;
+  for (unsigned c = 0; c < args->dst.channels; c++) {
+    args->byte[c] = args->src.group == 1 ? args->at[c] : args->src.at[args->at[c]];
+    args->straight = args->straight && args->byte[c] == c;
+    args->has_lines = args->has_lines && known_line (&args->channel[c], args->dst.size, &args->line[c]);
+  }
+}
+
 static bool
 normalize_tensor (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuNormalize *params, const double *factors,
                   GError **error)
@@ -294,6 +378,7 @@ normalize_tensor (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuNormal
     args.at[to] = c;
     args.channel[to] = (GpuNormalizeTensorChannel){params->base[c], factors[c], params->shift};
   }
+  set_lines (&args);
   return gpu_op_launch (op, src, dst, &tensor_kernels[args.dst.size], &args,
                         gpu_op_quads_extent (spec->width, spec->height), error);
 }

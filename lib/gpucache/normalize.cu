@@ -2,8 +2,9 @@
  *
  * Normalisation on the GPU. To a picture: a thread makes two 16-byte lines of the destination, or one where addresses
  * and strides are just any. Source and destination may be the same: then each thread reads what it writes, and nothing
- * else. To a tensor: a block works out what each value becomes, in shared memory, and its threads then look up four
- * pixels at a time.
+ * else. To a tensor: four pixels of a row at a time, by products and sums of single floats where the host has found
+ * that these give the very bits. Where not, and at addresses and edges of any kind, a block works out what each value
+ * becomes, in shared memory, and its threads look it up.
  */
 #include "chunk.cuh"
 #include "normalize-pixel.h"
@@ -186,10 +187,15 @@ __launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y)
   run_normalize_any_rows (gpu_table_args (table));
 }
 
-template <unsigned size, unsigned channels, bool whole>
+/* Rows that a block's threads take at a time, and uint4s that a warp has for what it puts together from its lanes. */
+#define TILE_ROWS (GPU_QUAD_BLOCK_Y * GPU_QUAD_ROWS)
+
+template <unsigned size> static constexpr unsigned stage_lines = size == 4 ? 128 : 96;
+
+template <unsigned size, unsigned channels>
 static __device__ __forceinline__ void
-normalize_quad (const GpuNormalizeTensorArgs &args, uint64_t x0, uint64_t y, unsigned n, const uint32_t pixel[GPU_QUAD],
-                const uint32_t table[][256], uint4 *stage)
+look_up_quad (const GpuNormalizeTensorArgs &args, uint64_t x0, uint64_t y, unsigned n, const uint32_t pixel[GPU_QUAD],
+              const uint32_t table[][256], uint4 *stage)
 {
   const uint64_t x = x0 + GPU_QUAD * threadIdx.x;
   uint32_t words[size * channels] = {};
@@ -202,8 +208,7 @@ normalize_quad (const GpuNormalizeTensorArgs &args, uint64_t x0, uint64_t y, uns
     for (unsigned k = 0; k < GPU_QUAD; k++)
       element[k] = table[c][pixel[k] >> (8 * args.at[c]) & 0xff];
     if (args.dst.group == 1) {
-      gpu_store_plane_quad<size, whole> (args.dst.data[c] + y * args.dst.stride[c] + x * size, n, args.dst.vector,
-                                         element);
+      gpu_store_plane_quad<size> (args.dst.data[c] + y * args.dst.stride[c] + x * size, n, args.dst.vector, element);
       continue;
     }
 #pragma unroll
@@ -214,80 +219,256 @@ normalize_quad (const GpuNormalizeTensorArgs &args, uint64_t x0, uint64_t y, uns
     }
   }
   if (args.dst.group > 1)
-    gpu_store_quads<size, channels, whole> (gpu_packed_pixel (args.dst, x0, y), args.width - x0, n, args.dst.vector,
-                                            words, stage);
+    gpu_store_quads<size, channels> (gpu_packed_pixel (args.dst, x0, y), args.width - x0, n, args.dst.vector, words,
+                                     stage);
 }
 
-template <unsigned size, bool whole>
-static __device__ __forceinline__ void
-normalize_pixels (const GpuNormalizeTensorArgs &args, uint64_t x0, uint64_t y, unsigned n,
-                  const uint32_t pixel[GPU_QUAD], const uint32_t table[][256], uint4 *stage)
-{
-  if (args.dst.channels == 1)
-    normalize_quad<size, 1, whole> (args, x0, y, n, pixel, table, stage);
-  else if (args.dst.channels == 3)
-    normalize_quad<size, 3, whole> (args, x0, y, n, pixel, table, stage);
-  else
-    normalize_quad<size, 4, whole> (args, x0, y, n, pixel, table, stage);
-}
-
-/* Rows from @y on; the first ones' pixels are in @words where quads are @whole. */
+/* Any quads. */
 template <unsigned size>
 static __device__ __forceinline__ void
-normalize_rows (const GpuNormalizeTensorArgs &args, uint64_t x0, unsigned n, uint64_t y, bool whole,
-                uint32_t words[GPU_QUAD_ROWS][4], const uint32_t table[][256], uint4 *stage)
+look_up_rows (const GpuNormalizeTensorArgs &args, uint64_t x0, unsigned n, const uint32_t table[][256], uint4 *stage)
 {
   const uint64_t x = x0 + GPU_QUAD * threadIdx.x;
-  const uint32_t order = gpu_channel_order (args.src);
 
-  while (y < args.height) {
-    uint32_t pixel[GPU_QUAD] = {};
-
-    if (whole) {
-#pragma unroll
-      for (unsigned r = 0; r < GPU_QUAD_ROWS; r++) {
-        if (y + r * GPU_QUAD_BLOCK_Y >= args.height)
-          break;
-        gpu_split_quad (args.src, order, words[r], pixel);
-        normalize_pixels<size, true> (args, x0, y + r * GPU_QUAD_BLOCK_Y, n, pixel, table, stage);
-      }
-    } else {
 #pragma unroll 1
-      for (uint64_t row = y; row < y + GPU_QUAD_ROWS * GPU_QUAD_BLOCK_Y && row < args.height; row += GPU_QUAD_BLOCK_Y) {
-        if (n)
-          gpu_load_byte_pixels (args.src, x, row, n, pixel);
-        normalize_pixels<size, false> (args, x0, row, n, pixel, table, stage);
-      }
+  for (uint32_t y = blockIdx.y * TILE_ROWS + threadIdx.y; y < args.height; y += gridDim.y * TILE_ROWS) {
+#pragma unroll 1
+    for (uint32_t row = y; row < y + TILE_ROWS && row < args.height; row += GPU_QUAD_BLOCK_Y) {
+      uint32_t pixel[GPU_QUAD] = {};
+
+      if (n)
+        gpu_load_byte_pixels (args.src, x, row, n, pixel);
+      if (args.dst.channels == 1)
+        look_up_quad<size, 1> (args, x0, row, n, pixel, table, stage);
+      else if (args.dst.channels == 3)
+        look_up_quad<size, 3> (args, x0, row, n, pixel, table, stage);
+      else
+        look_up_quad<size, 4> (args, x0, row, n, pixel, table, stage);
     }
-    y += (uint64_t)gridDim.y * GPU_QUAD_BLOCK_Y * GPU_QUAD_ROWS;
-    if (whole && y < args.height)
-      gpu_load_quads<GPU_QUAD_ROWS> (args.src, x, y, GPU_QUAD_BLOCK_Y, args.height, n > 0, words);
   }
 }
 
-/* What each value becomes takes long to work out, so it is done while the first pixels are on their way. */
+/* What selects byte @i of a word, put as the second byte of GPU_NORMALIZE_ABOVE_BITS. */
+static __device__ __forceinline__ uint32_t
+line_selector (uint32_t i)
+{
+  return 0x7404 | i << 4;
+}
+
+static __device__ __forceinline__ float
+byte_on_line (const GpuNormalizeLine &line, uint32_t word, uint32_t above, uint32_t selector)
+{
+  return gpu_normalize_on_line (line, gpu_float_from_bits (__byte_perm (word, above, selector)));
+}
+
+/* Elements of @size bytes side by side. */
+template <unsigned size, unsigned n>
+static __device__ __forceinline__ void
+pack_elements (const float element[n], uint32_t words[n * size / 4])
+{
+#pragma unroll
+  for (unsigned i = 0; i < n; i += 4 / size)
+    if constexpr (size == 1)
+      words[i / 4] = gpu_pack_saturated (
+          gpu_round_to_integer (element[i]), gpu_round_to_integer (element[i + 1]),
+          gpu_pack_saturated (gpu_round_to_integer (element[i + 2]), gpu_round_to_integer (element[i + 3]), 0));
+    else
+      words[i * size / 4] = size == 2 ? gpu_pack_halves (element[i], element[i + 1]) : gpu_float_bits (element[i]);
+}
+
+/* The pixels of a warp's whole rows, 128 of 3 bytes, as gpu_load_quads() gives them; @rows of them, one in
+ * GPU_QUAD_BLOCK_Y, exist. Four rows are 96 lines of 16 bytes, three a lane, which go through shared memory. */
+static __device__ __forceinline__ void
+load_lines (const GpuPixels &src, uint64_t x0, uint32_t y, uint32_t rows, uint4 *stage,
+            uint32_t words[GPU_QUAD_ROWS][4])
+{
+  const uint8_t *row = src.data[0] - src.at[0] + y * src.stride[0] + x0 * 3;
+  uint4 line[3];
+
+#pragma unroll
+  for (unsigned j = 0; j < 3; j++) {
+    const unsigned i = threadIdx.x + 32 * j, r = i / 24;
+
+    line[j] = make_uint4 (0, 0, 0, 0);
+    if (r < rows)
+      line[j] = *(const uint4 *)(row + r * (GPU_QUAD_BLOCK_Y * src.stride[0]) + 16 * (i % 24));
+  }
+#pragma unroll
+  for (unsigned j = 0; j < 3; j++)
+    stage[threadIdx.x + 32 * j] = line[j];
+  __syncwarp ();
+#pragma unroll
+  for (unsigned r = 0; r < GPU_QUAD_ROWS; r++)
+#pragma unroll
+    for (unsigned i = 0; i < 3; i++)
+      words[r][i] = ((const uint32_t *)stage)[96 * r + 3 * threadIdx.x + i];
+  __syncwarp ();
+}
+
+/* What a quad becomes: a tensor's planes, or packed pixels. */
+template <unsigned size, unsigned channels, bool planar>
+static __device__ __forceinline__ void
+compute_quad (const GpuNormalizeTensorArgs &args, uint64_t x0, uint32_t y, unsigned n, const uint32_t pixel[GPU_QUAD],
+              uint4 *stage)
+{
+  const uint32_t above = (uint32_t)gpu_own (GPU_NORMALIZE_ABOVE_BITS);
+  float element[channels][GPU_QUAD];
+
+#pragma unroll
+  for (unsigned c = 0; c < channels; c++)
+#pragma unroll
+    for (unsigned k = 0; k < GPU_QUAD; k++)
+      element[c][k] = byte_on_line (args.line[c], pixel[k], above, line_selector (args.byte[c]));
+
+  if constexpr (planar) {
+#pragma unroll
+    for (unsigned c = 0; c < channels; c++) {
+      uint32_t words[size];
+
+      pack_elements<size, GPU_QUAD> (element[c], words);
+      if (n)
+        gpu_store_words<size> (args.dst.data[c] + y * args.dst.stride[c] + (x0 + GPU_QUAD * threadIdx.x) * size, words);
+    }
+  } else {
+    float row[GPU_QUAD * channels];
+    uint32_t words[size * channels];
+
+#pragma unroll
+    for (unsigned i = 0; i < GPU_QUAD * channels; i++)
+      row[i] = element[i % channels][i / channels];
+    pack_elements<size, GPU_QUAD * channels> (row, words);
+    gpu_store_quads<size, channels, true> (gpu_packed_pixel (args.dst, x0, y), args.width - x0, n, true, words, stage);
+  }
+}
+
+/* Four pixels a lane, of @group bytes or planes, to @channels of them in any order. */
+template <unsigned size, unsigned group, unsigned channels, bool planar>
+static __device__ __forceinline__ void
+compute_quads (const GpuNormalizeTensorArgs &args, uint64_t x0, unsigned n, uint4 *stage)
+{
+  const uint64_t x = x0 + GPU_QUAD * threadIdx.x;
+
+#pragma unroll 1
+  for (uint32_t y = blockIdx.y * TILE_ROWS + threadIdx.y; y < args.height; y += gridDim.y * TILE_ROWS) {
+    const uint32_t rows = (args.height - y + GPU_QUAD_BLOCK_Y - 1) / GPU_QUAD_BLOCK_Y;
+    uint32_t words[GPU_QUAD_ROWS][4] = {};
+
+    if (group == 3 && x0 + GPU_QUAD_BLOCK_X * GPU_QUAD <= args.width)
+      load_lines (args.src, x0, y, rows, stage, words);
+    else
+      gpu_load_group<group, GPU_QUAD_ROWS> (args.src, x, y, GPU_QUAD_BLOCK_Y, args.height, n > 0, words);
+#pragma unroll
+    for (unsigned r = 0; r < GPU_QUAD_ROWS; r++)
+      if (r < rows) {
+        uint32_t pixel[GPU_QUAD];
+
+        gpu_split_words<group> (words[r], pixel);
+        compute_quad<size, channels, planar> (args, x0, y + r * GPU_QUAD_BLOCK_Y, n, pixel, stage);
+      }
+  }
+}
+
+/* Packed pixels to as many packed elements, four samples a lane: those of a word. Where a word is no pixel, the
+ * elements are in the picture's order. */
+template <unsigned size, unsigned group>
+static __device__ __forceinline__ void
+compute_words (const GpuNormalizeTensorArgs &args, uint64_t x0)
+{
+  const uint32_t above = (uint32_t)gpu_own (GPU_NORMALIZE_ABOVE_BITS);
+  const uint64_t left = (args.width - x0) * group / 4;
+  const uint64_t src_down = GPU_QUAD_BLOCK_Y * args.src.stride[0], dst_down = GPU_QUAD_BLOCK_Y * args.dst.stride[0];
+  GpuNormalizeLine line[group];
+
+  /* Word i begins with sample 4 i, which is of channel i % 3 if there are 3. */
+#pragma unroll
+  for (unsigned i = 0; i < group; i++)
+    line[i] = args.line[group == 3 ? (threadIdx.x + i) % 3 : i];
+
+#pragma unroll 1
+  for (uint32_t y = blockIdx.y * TILE_ROWS + threadIdx.y; y < args.height; y += gridDim.y * TILE_ROWS) {
+    const uint32_t rows = (args.height - y + GPU_QUAD_BLOCK_Y - 1) / GPU_QUAD_BLOCK_Y;
+    const uint8_t *src = gpu_packed_pixel (args.src, x0, y) + 4 * threadIdx.x;
+    uint8_t *dst = gpu_packed_pixel (args.dst, x0, y) + 4 * size * threadIdx.x;
+    uint32_t words[GPU_QUAD_ROWS][group];
+
+#pragma unroll
+    for (unsigned r = 0; r < GPU_QUAD_ROWS; r++)
+#pragma unroll
+      for (unsigned j = 0; j < group; j++)
+        if (r < rows && threadIdx.x + 32 * j < left)
+          words[r][j] = *(const uint32_t *)(src + r * src_down + 128 * j);
+#pragma unroll
+    for (unsigned r = 0; r < GPU_QUAD_ROWS; r++)
+#pragma unroll
+      for (unsigned j = 0; j < group; j++)
+        if (r < rows && threadIdx.x + 32 * j < left) {
+          float element[4];
+          uint32_t out[size];
+
+#pragma unroll
+          for (unsigned i = 0; i < 4; i++)
+            element[i] = byte_on_line (line[(32 * j + i) % group], words[r][j], above,
+                                       line_selector (group == 4 ? args.byte[i] : i));
+          pack_elements<size, 4> (element, out);
+          gpu_store_words<size> (dst + r * dst_down + 128 * size * j, out);
+        }
+  }
+}
+
+template <unsigned size, bool planar>
+static __device__ __forceinline__ void
+compute_to (const GpuNormalizeTensorArgs &args, uint64_t x0, unsigned n, uint4 *stage)
+{
+  if (args.src.group == 3)
+    compute_quads<size, 3, 3, planar> (args, x0, n, stage);
+  else if (args.src.group == 4 && args.dst.channels == 3)
+    compute_quads<size, 4, 3, planar> (args, x0, n, stage);
+  else if (args.dst.channels == 3)
+    compute_quads<size, 1, 3, planar> (args, x0, n, stage);
+  else if constexpr (planar) {
+    if (args.dst.channels == 4)
+      compute_quads<size, 4, 4, true> (args, x0, n, stage);
+    else
+      compute_quads<size, 1, 1, true> (args, x0, n, stage);
+  }
+}
+
+/* Whole quads. */
+template <unsigned size>
+static __device__ __forceinline__ void
+compute_rows (const GpuNormalizeTensorArgs &args, uint64_t x0, unsigned n, uint4 *stage)
+{
+  if (args.dst.group == 1)
+    compute_to<size, true> (args, x0, n, stage);
+  else if (args.src.group == 3 && args.straight)
+    compute_words<size, 3> (args, x0);
+  else if (args.dst.channels == 4)
+    compute_words<size, 4> (args, x0);
+  else
+    compute_to<size, false> (args, x0, n, stage);
+}
+
 template <unsigned size>
 static __device__ __forceinline__ void
 run_normalize_tensor (const GpuNormalizeTensorArgs &args)
 {
   __shared__ uint32_t table[GPU_PIXEL_CHANNELS][256];
-  __shared__ uint4 stage[GPU_QUAD_BLOCK_Y][32 * size];
+  __shared__ uint4 stage[GPU_QUAD_BLOCK_Y][stage_lines<size>];
   const unsigned value = threadIdx.y * GPU_QUAD_BLOCK_X + threadIdx.x;
   const uint64_t x0 = (uint64_t)blockIdx.x * GPU_QUAD_BLOCK_X * GPU_QUAD;
   const uint64_t x = x0 + GPU_QUAD * threadIdx.x;
   const unsigned n = x >= args.width ? 0 : (unsigned)min ((uint64_t)GPU_QUAD, args.width - x);
-  const uint64_t y = (uint64_t)blockIdx.y * GPU_QUAD_BLOCK_Y * GPU_QUAD_ROWS + threadIdx.y;
-  const bool whole = gpu_quads_are_whole (args.src, args.dst, x0, args.width);
-  uint32_t words[GPU_QUAD_ROWS][4] = {};
 
   if (x0 >= args.width)
     return;
-  if (whole && y < args.height)
-    gpu_load_quads<GPU_QUAD_ROWS> (args.src, x, y, GPU_QUAD_BLOCK_Y, args.height, n > 0, words);
+  if (args.has_lines && gpu_quads_are_whole (args.src, args.dst, x0, args.width)) {
+    compute_rows<size> (args, x0, n, stage[threadIdx.y]);
+    return;
+  }
   for (unsigned c = 0; c < args.dst.channels; c++)
     table[c][value] = gpu_normalize_element (args.channel[c], value, size);
   __syncthreads ();
-  normalize_rows<size> (args, x0, n, y, whole, words, table, stage[threadIdx.y]);
+  look_up_rows<size> (args, x0, n, table, stage[threadIdx.y]);
 }
 
 extern "C" __global__ void
@@ -319,14 +500,14 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 3)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
     gpu_normalize_tensor_4 (const __grid_constant__ GpuNormalizeTensorArgs args)
 {
   run_normalize_tensor<4> (args);
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 3)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
     gpu_normalize_tensor_4_table (const __grid_constant__ GpuTable<GpuNormalizeTensorArgs> table)
 {
   run_normalize_tensor<4> (gpu_table_args (table));

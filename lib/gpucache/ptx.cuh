@@ -21,6 +21,26 @@ gpu_pack_saturated (int32_t low, int32_t high, uint32_t above)
 #endif
 }
 
+/** Two numbers, each rounded to the nearest half, ties to even. */
+static __device__ __forceinline__ uint32_t
+gpu_pack_halves (float low, float high)
+{
+#ifndef __CUDACC__
+  return (uint32_t)gpu_half_from_float (high) << 16 | gpu_half_from_float (low);
+#elif __CUDA_ARCH__ >= 800
+  uint32_t packed;
+
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  return packed;
+#else
+  uint16_t half[2];
+
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half[0]) : "f"(low));
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half[1]) : "f"(high));
+  return (uint32_t)half[1] << 16 | half[0];
+#endif
+}
+
 /** Adds to @sum the products of two signed numbers of 16 bits with the lower two of four bytes. */
 static __device__ __forceinline__ int32_t
 gpu_dp2a_lower (uint32_t pair, uint32_t bytes, int32_t sum)

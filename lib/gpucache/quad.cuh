@@ -249,10 +249,11 @@ gpu_channel_order (const GpuPixels &pixels)
   return order;
 }
 
-/** From what gpu_load_group() gives to pixels as gpu_load_byte_pixels() has them. */
+/** From what gpu_load_group() gives to one word a pixel, with its bytes, or planes, as they lie in memory. What is
+ * above them is of no use. */
 template <unsigned group>
 static __device__ __forceinline__ void
-gpu_split_group (uint32_t order, const uint32_t words[4], uint32_t pixel[GPU_QUAD])
+gpu_split_words (const uint32_t words[4], uint32_t pixel[GPU_QUAD])
 {
   if constexpr (group == 4) {
 #pragma unroll
@@ -268,6 +269,14 @@ gpu_split_group (uint32_t order, const uint32_t words[4], uint32_t pixel[GPU_QUA
   } else {
     gpu_transpose_bytes (words, pixel);
   }
+}
+
+/** The same, to pixels as gpu_load_byte_pixels() has them. */
+template <unsigned group>
+static __device__ __forceinline__ void
+gpu_split_group (uint32_t order, const uint32_t words[4], uint32_t pixel[GPU_QUAD])
+{
+  gpu_split_words<group> (words, pixel);
   if constexpr (group > 1) {
 #pragma unroll
     for (unsigned k = 0; k < GPU_QUAD; k++)

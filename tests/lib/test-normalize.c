@@ -271,6 +271,48 @@ test_tensors (OpFixture *fixture, const void *data)
   }
 }
 
+/* Tensors whose elements a GPU works out in single floats, if these give the same, and ones of which some channel has
+ * values so close to the middle between two elements that it cannot. */
+static const GpuNormalize line_params[] = {
+    {.base = {123.675, 116.28, 103.53, 127.5}, .scale = {58.395, 57.12, 57.375, 127.5}, .scale_is_stddev = true},
+    {.scale = {2 / 255.0, 2 / 255.0, 2 / 255.0, 1}, .shift = -1},
+    {.base = {103.939, 128, 0, 300}, .scale = {1, -1.5, 1 / 255.0, 1e-9}},
+    /* A half and a float that the first guess misses. */
+    {.base = {154.71358227064533, 88.033527758919419, 254, 1},
+     .scale = {0.011117673086057265, 0.013039964394662512, 1000, 1}},
+    /* A half, and then a float, that all guesses miss. */
+    {.base = {110, 209.93372305526105, 120, 0}, .scale = {0.017, 0.012116647393962669, 0.019, 1}},
+    {.base = {110, 115, 47.037046419939514, 0}, .scale = {0.017, 0.018, 0.0088626919285686185, 1}},
+    /* Factors and shifts that no guess is made for. */
+    {.base = {110, 115, 120, 0}, .scale = {0, 0.018, -1e30, 1}, .shift = 1e-3},
+    {.scale = {1e-4, 0.5, 3, 1}, .shift = 30000},
+};
+
+static void
+test_lines (OpFixture *fixture, const void *data)
+{
+  static const GpuFormat formats[] = {GPU_FORMAT_RGB,  GPU_FORMAT_BGR,   GPU_FORMAT_RGBA, GPU_FORMAT_ABGR,
+                                      GPU_FORMAT_XRGB, GPU_FORMAT_GRAY8, GPU_FORMAT_GBR};
+  unsigned turn = 0;
+
+  for (unsigned f = 0; f < G_N_ELEMENTS (formats); f++)
+    for (unsigned p = 0; p < G_N_ELEMENTS (line_params); p++)
+      for (unsigned tensor = 0; tensor < GPU_N_ELEMENTS * GPU_N_LAYOUTS; tensor++, turn++) {
+        const GpuFormatInfo *info = gpu_format_info (formats[f]);
+        const uint32_t width = turn % 4 ? 256 : 272, height = turn % 3 ? 9 : 43;
+        TensorCase test = {line_params[p], info->has_alpha && turn % 5 < 3 ? 3 : info->n_channels};
+        GpuImageSpec src = picture_spec (formats[f], width, height, turn % 7 < 4 ? LAYOUT_PACKED : LAYOUT_DEFAULT), dst;
+        g_autoptr (GError) error = NULL;
+
+        test.params.global_scale = 1;
+        test.params.order = (GpuChannelOrder)(turn % 11 % 2);
+        gpu_image_spec_init_tensor (&dst, (GpuElement)(tensor % GPU_N_ELEMENTS), (GpuLayout)(tensor / GPU_N_ELEMENTS),
+                                    test.channels, width, height, &error);
+        g_assert_no_error (error);
+        picture_check (fixture->stream, &src, &dst, normalize_tensor, tensor_reference, &test);
+      }
+}
+
 /* A double between two floats that lie on the line between two halves: rounding twice would go the wrong way. */
 static void
 test_double_rounding (OpFixture *fixture, const void *data)
@@ -412,6 +454,7 @@ main (int argc, char **argv)
   OP_TEST ("/normalize/values", test_values);
   OP_TEST ("/normalize/extremes", test_extremes);
   OP_TEST ("/normalize/tensors", test_tensors);
+  OP_TEST ("/normalize/lines", test_lines);
   OP_TEST ("/normalize/double-rounding", test_double_rounding);
   OP_TEST ("/normalize/refusals", test_refusals);
   return g_test_run ();

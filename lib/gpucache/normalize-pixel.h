@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Normalisation, per sample: to 8 bits by three steps in single floats, each of which rounds; to a tensor's element by
+ * Normalisation, per sample: to 8 bits by three steps in single floats, each of which rounds, or by one that gives the
+ * same bytes; to a tensor's element by
  * three in doubles, which are done once for each of the 256 values that a sample can have, or by three in single floats
  * where these have been seen to give the same bits for all 256.
  */
@@ -23,7 +24,15 @@ typedef struct {
   float shift;
 } GpuNormalizeChannel;
 
-/** @channel: for each byte of a pixel; @row_bytes: of samples, padding excluded. */
+/** The same as (in - origin) * factor + shift, of which the difference is exact and the rest rounds once. */
+typedef struct {
+  float origin;
+  float factor;
+  float shift;
+} GpuNormalizeStep;
+
+/** @channel: for each byte of a pixel; @step: the same, if it gives the same bytes for all values, see @has_steps;
+ * @row_bytes: of samples, padding excluded. */
 typedef struct {
   const uint8_t *src;
   uint8_t *dst;
@@ -33,6 +42,9 @@ typedef struct {
   uint32_t height;
   uint32_t bytes;
   GpuNormalizeChannel channel[GPU_PIXEL_CHANNELS];
+  GpuNormalizeStep step[GPU_PIXEL_CHANNELS];
+  uint32_t has_steps;
+  uint32_t reserved;
 } GpuNormalizePlane;
 
 typedef struct {
@@ -56,6 +68,16 @@ gpu_normalize_sample (GpuNormalizeChannel channel, uint8_t value)
   return gpu_round_to_byte (gpu_normalize_value (channel, (float)value));
 }
 
+/** What is added to a sample for the two below, and to their origins: in this float the second byte counts ones. */
+#define GPU_NORMALIZE_ABOVE 32768.0f
+#define GPU_NORMALIZE_ABOVE_BITS 0x47000000u
+
+GPU_PIXEL_FUNC float
+gpu_normalize_in_one (GpuNormalizeStep step, float above)
+{
+  return fmaf (above - step.origin, step.factor, step.shift);
+}
+
 typedef struct {
   double base;
   double factor;
@@ -70,10 +92,6 @@ typedef struct {
   float low;
   float rest;
 } GpuNormalizeLine;
-
-/** What is added to a sample for gpu_normalize_on_line(): in this float the second byte counts ones. */
-#define GPU_NORMALIZE_ABOVE 32768.0f
-#define GPU_NORMALIZE_ABOVE_BITS 0x47000000u
 
 /**
  * GpuNormalizeTensorArgs:
@@ -114,7 +132,6 @@ gpu_normalize_element (GpuNormalizeTensorChannel channel, uint32_t value, uint32
   return size == 2 ? gpu_half_from_double (result) : gpu_float_bits ((float)result);
 }
 
-/** Of a sample with GPU_NORMALIZE_ABOVE added to it; @line's origin has it added, too. */
 GPU_PIXEL_FUNC float
 gpu_normalize_on_line (GpuNormalizeLine line, float above)
 {

@@ -182,109 +182,43 @@ find_factors (const GpuNormalize *params, const GpuFormatInfo *info, double *fac
   return true;
 }
 
-/* Which channel each byte of a plane's pixels belongs to. */
-static void
-set_plane_channels (GpuNormalizePlane *plane, const GpuNormalize *params, const double *factors,
-                    const GpuFormatInfo *info, unsigned number)
-{
-  for (unsigned i = 0; i < plane->bytes; i++)
-    plane->channel[i] = (GpuNormalizeChannel){0, 0, 255};
-  for (unsigned i = 0; i < info->n_channels; i++)
-    if (info->channel_plane[i] == number)
-      plane->channel[info->channel[i]] =
-          (GpuNormalizeChannel){(float)params->base[i], (float)factors[i], (float)params->shift};
-}
-
-/* Threads in x that a row needs: one for each 16-byte line of the destination that it touches. */
-static uint32_t
-row_threads (const GpuNormalizePlane *plane)
-{
-  bool aligned = !(((uintptr_t)plane->dst | plane->dst_stride) & 15);
-
-  return (uint32_t)((plane->row_bytes + (aligned ? 15 : 30)) / 16);
-}
-
-/* Whether rows are lines of 16 bytes at multiples of 16, and of a size that 32 bits are enough for. */
-static bool
-is_in_lines (const GpuNormalizePlane *plane)
-{
-  return !(((uintptr_t)plane->src | plane->src_stride | (uintptr_t)plane->dst | plane->dst_stride) & 15) &&
-         plane->row_bytes <= INT32_MAX;
-}
-
-static bool
-normalize_picture (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuNormalize *params, const double *factors,
-                   GError **error)
-{
-  const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
-  const GpuFormatInfo *info = gpu_format_info (from->format);
-  GpuExtent extent = {0, 0, 1};
-  GpuNormalizeArgs args = {0};
-  bool in_lines = true;
-
-  for (unsigned i = 0; i < info->n_planes; i++) {
-    GpuNormalizePlane *plane = &args.plane[i];
-
-    plane->src = gpu_op_plane (src, i);
-    plane->dst = gpu_op_plane (dst, i);
-    plane->src_stride = from->stride[i];
-    plane->dst_stride = to->stride[i];
-    plane->row_bytes = gpu_image_spec_row_bytes (from, i);
-    plane->height = gpu_image_spec_plane_height (from, i);
-    plane->bytes = info->plane[i].pixel_bytes;
-    set_plane_channels (plane, params, factors, info, i);
-    extent.x = MAX (extent.x, row_threads (plane));
-    in_lines = in_lines && is_in_lines (plane);
-  }
-  const unsigned rows = in_lines ? GPU_NORMALIZE_ROWS : 1, block = rows * GPU_NORMALIZE_BLOCK_Y;
-  for (unsigned i = 0; i < info->n_planes; i++)
-    gpu_op_add_rows (&args.rows, i, args.plane[i].height, block);
-  extent.y = gpu_op_extent_y (&args.rows, block) / rows;
-  return gpu_op_launch (op, src, dst, in_lines ? &rows_kernel : &any_rows_kernel, &args, extent, error);
-}
-
-static bool
-check_tensor (GpuImage *src, GpuImage *dst, const GpuNormalize *params, GError **error)
-{
-  const GpuFormatInfo *info = gpu_format_info (gpu_image_spec (src)->format);
-  const uint32_t channels = gpu_image_spec (dst)->channels;
-
-  if (info->is_yuv && info->n_channels > 1) {
-    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
-                 "Normalize makes no tensor of %s: convert it to an RGB format or GRAY8 first", info->name);
-    return false;
-  }
-  if (channels != info->n_channels && !(info->has_alpha && channels == 3)) {
-    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "Normalize makes a tensor of %u channels of %s, not of %u%s",
-                 info->n_channels, info->name, channels, info->has_alpha ? ", or of 3 without the alpha channel" : "");
-    return false;
-  }
-  if ((unsigned)params->order > GPU_CHANNEL_ORDER_STORED) {
-    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "There is no channel order number %d: use one of GpuChannelOrder",
-                 (int)params->order);
-    return false;
-  }
-  return gpu_op_check_elements ("Normalize", dst, error);
-}
-
-/* Where channel @c of a picture comes among the first @n in memory. */
-static unsigned
-stored_position (const GpuFormatInfo *info, unsigned c, unsigned n)
-{
-  unsigned position = 0;
-
-  for (unsigned i = 0; i < n; i++)
-    position += info->channel_plane[i] < info->channel_plane[c] ||
-                (info->channel_plane[i] == info->channel_plane[c] && info->channel[i] < info->channel[c]);
-  return position;
-}
-
+/* @size: of a tensor's element, or 0 for a picture's channel, whose line has no @low. */
 typedef struct {
   GpuNormalizeTensorChannel channel;
   uint32_t size;
   bool has_line;
   GpuNormalizeLine line;
 } KnownLine;
+
+static bool
+step_is_exact (GpuNormalizeStep step, GpuNormalizeChannel channel)
+{
+  for (unsigned value = 0; value < 256; value++)
+    if (gpu_round_to_byte (gpu_normalize_in_one (step, GPU_NORMALIZE_ABOVE + (float)value)) !=
+        gpu_normalize_sample (channel, (uint8_t)value))
+      return false;
+  return true;
+}
+
+/* One step for a picture's three. Most means are multiples of 2^-8, and most shifts are 0: then it is the same. */
+static bool
+find_step (const GpuNormalizeTensorChannel *channel, GpuNormalizeLine *line)
+{
+  static const int candidates[] = {0, 1, -1, 4, -4};
+  const GpuNormalizeChannel steps = {(float)channel->base, (float)channel->factor, (float)channel->shift};
+  const double origin = rint (channel->base * 256) / 256;
+
+  if (!(fabs (channel->base) < 16384))
+    return false;
+  for (unsigned i = 0; i < G_N_ELEMENTS (candidates); i++) {
+    const double shift = (origin - channel->base) * channel->factor + channel->shift + candidates[i] * 0x1p-18;
+
+    *line = (GpuNormalizeLine){(float)(GPU_NORMALIZE_ABOVE + origin), steps.factor, 0, (float)shift};
+    if (step_is_exact ((GpuNormalizeStep){line->origin, line->high, line->rest}, steps))
+      return true;
+  }
+  return false;
+}
 
 /* Whether @line gives the very bits of the element of @size bytes for each value. */
 static bool
@@ -345,10 +279,117 @@ known_line (const GpuNormalizeTensorChannel *channel, uint32_t size, GpuNormaliz
   if (entry->size != size || memcmp (&entry->channel, channel, sizeof *channel)) {
     entry->channel = *channel;
     entry->size = size;
-    entry->has_line = find_line (channel, size, &entry->line);
+    entry->has_line = size ? find_line (channel, size, &entry->line) : find_step (channel, &entry->line);
   }
   *line = entry->line;
   return entry->has_line;
+}
+
+/* Which channel each byte of a plane's pixels belongs to. */
+static void
+set_plane_channels (GpuNormalizePlane *plane, const GpuNormalize *params, const double *factors,
+                    const GpuFormatInfo *info, unsigned number)
+{
+  for (unsigned i = 0; i < plane->bytes; i++)
+    plane->channel[i] = (GpuNormalizeChannel){0, 0, 255};
+  for (unsigned i = 0; i < info->n_channels; i++)
+    if (info->channel_plane[i] == number)
+      plane->channel[info->channel[i]] =
+          (GpuNormalizeChannel){(float)params->base[i], (float)factors[i], (float)params->shift};
+  plane->has_steps = true;
+  for (unsigned i = 0; i < plane->bytes; i++) {
+    const GpuNormalizeChannel *channel = &plane->channel[i];
+    const GpuNormalizeTensorChannel key = {channel->base, channel->factor, channel->shift};
+    GpuNormalizeLine line;
+
+    plane->has_steps = plane->has_steps && known_line (&key, 0, &line);
+    if (plane->has_steps)
+      plane->step[i] = (GpuNormalizeStep){line.origin, line.high, line.rest};
+  }
+}
+
+/* Threads in x that a row needs: one for each 16-byte line of the destination that it touches. */
+static uint32_t
+row_threads (const GpuNormalizePlane *plane)
+{
+  bool aligned = !(((uintptr_t)plane->dst | plane->dst_stride) & 15);
+
+  return (uint32_t)((plane->row_bytes + (aligned ? 15 : 30)) / 16);
+}
+
+/* Whether rows are lines of 16 bytes at multiples of 16, and of a size that 32 bits are enough for. */
+static bool
+is_in_lines (const GpuNormalizePlane *plane)
+{
+  return !(((uintptr_t)plane->src | plane->src_stride | (uintptr_t)plane->dst | plane->dst_stride) & 15) &&
+         plane->row_bytes <= INT32_MAX;
+}
+
+static bool
+normalize_picture (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuNormalize *params, const double *factors,
+                   GError **error)
+{
+  const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
+  const GpuFormatInfo *info = gpu_format_info (from->format);
+  GpuExtent extent = {0, 0, 1};
+  GpuNormalizeArgs args = {0};
+  bool in_lines = true;
+
+  for (unsigned i = 0; i < info->n_planes; i++) {
+    GpuNormalizePlane *plane = &args.plane[i];
+
+    plane->src = gpu_op_plane (src, i);
+    plane->dst = gpu_op_plane (dst, i);
+    plane->src_stride = from->stride[i];
+    plane->dst_stride = to->stride[i];
+    plane->row_bytes = gpu_image_spec_row_bytes (from, i);
+    plane->height = gpu_image_spec_plane_height (from, i);
+    plane->bytes = info->plane[i].pixel_bytes;
+    set_plane_channels (plane, params, factors, info, i);
+    extent.x = MAX (extent.x, row_threads (plane));
+    in_lines = in_lines && is_in_lines (plane) && plane->has_steps;
+  }
+  const unsigned rows = in_lines ? GPU_NORMALIZE_ROWS : 1, block = rows * GPU_NORMALIZE_BLOCK_Y;
+  for (unsigned i = 0; i < info->n_planes; i++)
+    gpu_op_add_rows (&args.rows, i, args.plane[i].height, block);
+  extent.y = gpu_op_extent_y (&args.rows, block) / rows;
+  return gpu_op_launch (op, src, dst, in_lines ? &rows_kernel : &any_rows_kernel, &args, extent, error);
+}
+
+static bool
+check_tensor (GpuImage *src, GpuImage *dst, const GpuNormalize *params, GError **error)
+{
+  const GpuFormatInfo *info = gpu_format_info (gpu_image_spec (src)->format);
+  const uint32_t channels = gpu_image_spec (dst)->channels;
+
+  if (info->is_yuv && info->n_channels > 1) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+                 "Normalize makes no tensor of %s: convert it to an RGB format or GRAY8 first", info->name);
+    return false;
+  }
+  if (channels != info->n_channels && !(info->has_alpha && channels == 3)) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "Normalize makes a tensor of %u channels of %s, not of %u%s",
+                 info->n_channels, info->name, channels, info->has_alpha ? ", or of 3 without the alpha channel" : "");
+    return false;
+  }
+  if ((unsigned)params->order > GPU_CHANNEL_ORDER_STORED) {
+    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "There is no channel order number %d: use one of GpuChannelOrder",
+                 (int)params->order);
+    return false;
+  }
+  return gpu_op_check_elements ("Normalize", dst, error);
+}
+
+/* Where channel @c of a picture comes among the first @n in memory. */
+static unsigned
+stored_position (const GpuFormatInfo *info, unsigned c, unsigned n)
+{
+  unsigned position = 0;
+
+  for (unsigned i = 0; i < n; i++)
+    position += info->channel_plane[i] < info->channel_plane[c] ||
+                (info->channel_plane[i] == info->channel_plane[c] && info->channel[i] < info->channel[c]);
+  return position;
 }
 
 static void

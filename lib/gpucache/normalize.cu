@@ -11,24 +11,25 @@
 #include "quad.cuh"
 #include "table.cuh"
 
-template <unsigned bytes> struct Channels {
-  GpuNormalizeChannel channel[bytes];
+/* A value for each byte of a pixel. */
+template <typename Channel, unsigned bytes> struct Channels {
+  Channel channel[bytes];
 };
 
 /* The channels in the order in which bytes from @phase on take turns. */
-template <unsigned bytes>
-static __device__ __forceinline__ Channels<bytes>
-channels_from (const GpuNormalizePlane &plane, unsigned phase)
+template <unsigned bytes, typename Channel>
+static __device__ __forceinline__ Channels<Channel, bytes>
+channels_from (const Channel *channel, unsigned phase)
 {
-  Channels<bytes> out;
+  Channels<Channel, bytes> out;
 
 #pragma unroll
   for (unsigned c = 0; c < bytes; c++) {
-    out.channel[c] = plane.channel[c];
+    out.channel[c] = channel[c];
 #pragma unroll
     for (unsigned k = 1; k < bytes; k++)
       if (phase == k)
-        out.channel[c] = plane.channel[(c + k) % bytes];
+        out.channel[c] = channel[(c + k) % bytes];
   }
   return out;
 }
@@ -36,7 +37,7 @@ channels_from (const GpuNormalizePlane &plane, unsigned phase)
 /* Bytes to numbers without the slow conversion: a float with the byte for its last bits is 2^23 + byte. */
 template <unsigned bytes>
 static __device__ __forceinline__ GpuChunk
-normalize_chunk (const Channels<bytes> &channels, const GpuChunk &in)
+normalize_chunk (const Channels<GpuNormalizeChannel, bytes> &channels, const GpuChunk &in)
 {
   const uint32_t above = (uint32_t)gpu_own (0x4b000000);
   GpuChunk out;
@@ -56,13 +57,43 @@ normalize_chunk (const Channels<bytes> &channels, const GpuChunk &in)
   return out;
 }
 
+/* What selects byte @i of a word, put as the second byte of GPU_NORMALIZE_ABOVE_BITS. */
+static __device__ __forceinline__ uint32_t
+above_selector (uint32_t i)
+{
+  return 0x7404 | i << 4;
+}
+
+/* The same by steps. */
+template <unsigned bytes>
+static __device__ __forceinline__ GpuChunk
+normalize_chunk (const Channels<GpuNormalizeStep, bytes> &steps, const GpuChunk &in)
+{
+  const uint32_t above = (uint32_t)gpu_own (GPU_NORMALIZE_ABOVE_BITS);
+  GpuChunk out;
+
+#pragma unroll
+  for (unsigned i = 0; i < 4; i++) {
+    int32_t sample[4];
+
+#pragma unroll
+    for (unsigned k = 0; k < 4; k++) {
+      const float value = gpu_float_from_bits (__byte_perm (in.word[i], above, above_selector (k)));
+
+      sample[k] = gpu_round_to_integer (gpu_normalize_in_one (steps.channel[(4 * i + k) % bytes], value));
+    }
+    out.word[i] = gpu_pack_saturated (sample[0], sample[1], gpu_pack_saturated (sample[2], sample[3], 0));
+  }
+  return out;
+}
+
 /* The chunks of row @y and of the block's other ones below it, which lie at multiples of 16. */
 template <unsigned bytes>
 static __device__ __forceinline__ void
 normalize_lines (const GpuNormalizePlane &plane, uint32_t y, uint32_t thread)
 {
   const uint32_t row_bytes = (uint32_t)plane.row_bytes, offset = 16 * thread;
-  const Channels<bytes> channels = channels_from<bytes> (plane, bytes == 3 ? thread % 3 : 0);
+  const Channels<GpuNormalizeStep, bytes> steps = channels_from<bytes> (plane.step, bytes == 3 ? thread % 3 : 0);
   const uint8_t *src = plane.src + y * plane.src_stride + offset;
   uint8_t *dst = plane.dst + y * plane.dst_stride + offset;
   const uint64_t src_down = GPU_NORMALIZE_BLOCK_Y * plane.src_stride;
@@ -78,12 +109,12 @@ normalize_lines (const GpuNormalizePlane &plane, uint32_t y, uint32_t thread)
 #pragma unroll
     for (unsigned r = 0; r < GPU_NORMALIZE_ROWS; r++)
       if (y + r * GPU_NORMALIZE_BLOCK_Y < plane.height)
-        gpu_store_chunk (dst + r * dst_down, normalize_chunk<bytes> (channels, chunk[r]));
+        gpu_store_chunk (dst + r * dst_down, normalize_chunk (steps, chunk[r]));
   } else if (offset < row_bytes) {
 #pragma unroll 1
     for (unsigned r = 0; r < GPU_NORMALIZE_ROWS && y + r * GPU_NORMALIZE_BLOCK_Y < plane.height; r++)
       gpu_store_bytes (dst + r * dst_down,
-                       normalize_chunk<bytes> (channels, gpu_load_bytes (src + r * src_down, row_bytes - offset)),
+                       normalize_chunk (steps, gpu_load_bytes (src + r * src_down, row_bytes - offset)),
                        row_bytes - offset);
   }
 }
@@ -145,8 +176,8 @@ normalize_row (const GpuNormalizePlane &plane, uint32_t y, uint64_t thread)
       dst[i] = gpu_normalize_sample (plane.channel[i % bytes], src[i]);
     return;
   }
-  gpu_store_chunk (dst + offset, normalize_chunk<bytes> (channels_from<bytes> (plane, (unsigned)(offset % bytes)),
-                                                         gpu_load_chunk (src + offset, src, src + row_bytes)));
+  gpu_store_chunk (dst + offset, normalize_chunk (channels_from<bytes> (plane.channel, (unsigned)(offset % bytes)),
+                                                  gpu_load_chunk (src + offset, src, src + row_bytes)));
 }
 
 static __device__ __forceinline__ void
@@ -248,13 +279,6 @@ look_up_rows (const GpuNormalizeTensorArgs &args, uint64_t x0, unsigned n, const
   }
 }
 
-/* What selects byte @i of a word, put as the second byte of GPU_NORMALIZE_ABOVE_BITS. */
-static __device__ __forceinline__ uint32_t
-line_selector (uint32_t i)
-{
-  return 0x7404 | i << 4;
-}
-
 static __device__ __forceinline__ float
 byte_on_line (const GpuNormalizeLine &line, uint32_t word, uint32_t above, uint32_t selector)
 {
@@ -318,7 +342,7 @@ compute_quad (const GpuNormalizeTensorArgs &args, uint64_t x0, uint32_t y, unsig
   for (unsigned c = 0; c < channels; c++)
 #pragma unroll
     for (unsigned k = 0; k < GPU_QUAD; k++)
-      element[c][k] = byte_on_line (args.line[c], pixel[k], above, line_selector (args.byte[c]));
+      element[c][k] = byte_on_line (args.line[c], pixel[k], above, above_selector (args.byte[c]));
 
   if constexpr (planar) {
 #pragma unroll
@@ -408,7 +432,7 @@ compute_words (const GpuNormalizeTensorArgs &args, uint64_t x0)
 #pragma unroll
           for (unsigned i = 0; i < 4; i++)
             element[i] = byte_on_line (line[(32 * j + i) % group], words[r][j], above,
-                                       line_selector (group == 4 ? args.byte[i] : i));
+                                       above_selector (group == 4 ? args.byte[i] : i));
           pack_elements<size, 4> (element, out);
           gpu_store_words<size> (dst + r * dst_down + 128 * size * j, out);
         }

@@ -98,6 +98,36 @@ test_all (OpFixture *fixture, const void *data)
       }
 }
 
+/* Three steps that a GPU takes as one, if that gives the same bytes, and channels with values so close to the middle
+ * between two that it does not, or not at the first guess; or with numbers too large for it. */
+static void
+test_steps (OpFixture *fixture, const void *data)
+{
+  static const GpuFormat formats[] = {GPU_FORMAT_GRAY8, GPU_FORMAT_RGB, GPU_FORMAT_BGRX, GPU_FORMAT_NV12};
+  static const struct {
+    float base, scale, shift;
+  } channels[] = {
+      {174.996735f, 1.6762259f, 188.732254f},
+      {188.585739f, 0.1179616f, 178.035583f},
+      {140, 2.1500001f, 168},
+      {82.5999985f, 2.5f, 95},
+      {100, 0, 77},
+      {0, 20000, -40000},
+      {20000, -0.01f, -100},
+  };
+
+  for (unsigned f = 0; f < G_N_ELEMENTS (formats); f++)
+    for (unsigned i = 0; i < G_N_ELEMENTS (channels); i++) {
+      const GpuNormalize params = {.base = {channels[i].base, channels[i].base, 12, 0},
+                                   .scale = {channels[i].scale, channels[i].scale, 1.25, 1},
+                                   .global_scale = 1,
+                                   .shift = channels[i].shift};
+      const GpuImageSpec spec = test_spec (formats[f], 256, 37);
+
+      picture_check (fixture->stream, &spec, &spec, normalize, normalize_reference, &params);
+    }
+}
+
 static void
 test_layouts (OpFixture *fixture, const void *data)
 {
@@ -450,6 +480,7 @@ main (int argc, char **argv)
 {
   test_init (&argc, &argv);
   OP_TEST ("/normalize/all", test_all);
+  OP_TEST ("/normalize/steps", test_steps);
   OP_TEST ("/normalize/layouts", test_layouts);
   OP_TEST ("/normalize/values", test_values);
   OP_TEST ("/normalize/extremes", test_extremes);

@@ -18,7 +18,8 @@
 #define GPU_CONVERT_LINE_ROWS 2
 #define GPU_CONVERT_QUADS 2
 
-/** Rows that a thread takes between 4:2:0, or GRAY8, and RGB formats: an even number. */
+/** Rows that a thread takes between 4:2:0, or GRAY8, and RGB formats, four pixels of each: twice an even number. Where
+ * it takes eight pixels it takes half the rows, and half a warp the other ones. */
 #define GPU_CONVERT_ROWS 4
 
 /**
@@ -46,6 +47,7 @@ typedef struct {
  * @offset: added before that; the rounding is in it
  * @max: the largest value of a sample of the destination
  * @opaque: or'ed to the alpha channel: 255 if the source has none
+ * @wide: whether eight pixels can be read and written at once
  */
 typedef struct {
   GpuConvertSide src;
@@ -58,6 +60,8 @@ typedef struct {
   uint32_t height;
   uint32_t opaque;
   uint32_t rows; /* of pixels, or pairs of rows */
+  uint32_t wide;
+  uint32_t reserved;
 } GpuConvertArgs;
 
 /** Between two neighbouring chroma samples: @i0 has the weight 4 - @w1. */

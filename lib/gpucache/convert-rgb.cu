@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Conversion on the GPU from 4:2:0 to RGB formats, where four pixels can be read and written at once: a thread makes
- * four rows of them. The chroma beside its own it reads itself, too: its neighbours have just brought it into the
- * cache, and that takes fewer instructions than asking them for it.
+ * eight pixels of two rows, or four pixels of four rows. The chroma beside its own it reads itself, too: its neighbours
+ * have just brought it into the cache, and that takes fewer instructions than asking them for it.
+ *
+ * Chroma is mixed between rows first, then goes through the matrix, and what comes of that is mixed between columns:
+ * sums are the same in any order, and there are half as many columns as pixels.
  */
 #include "convert.cuh"
 #include "table.cuh"
 
-/** Rows of a thread: two pairs, which lie on one another, so that they share the chroma rows around them. */
-#define ROWS GPU_CONVERT_ROWS
-#define CHROMA_ROWS (ROWS / 2 + 2)
+/* Chroma of one column is U and V, lower and upper in a word. If @swapped, it is taken the other way round, which makes
+ * BGR of what would be RGB. */
 
-/* What a warp's row of RGB has: three words for four pixels, and so 16 bytes for 24 of its threads. */
-#define STAGE_CHUNKS (3 * GPU_QUAD_BLOCK_X / 4)
-
-/* Chroma of one column is U in the lower half of a word and V in the upper one. If @swapped, it is the other way round,
- * which makes BGR of what would be RGB. */
-
-/* Two columns at @u, and @v where they have planes of their own. */
-template <unsigned size, unsigned group>
-static __device__ __forceinline__ uint2
-load_columns (const uint8_t *u, const uint8_t *v)
+/* The columns of @quads quads at @u, and @v where they have planes of their own: bytes or halves in the order U, V. */
+template <unsigned size, unsigned group, unsigned quads>
+static __device__ __forceinline__ void
+load_columns (const uint8_t *u, const uint8_t *v, uint32_t words[size * quads])
 {
-  if constexpr (size == 2)
-    return *(const uint2 *)u;
-  else if constexpr (group == 2)
-    return make_uint2 (*(const uint32_t *)u, 0);
-  else
-    return make_uint2 (*(const uint16_t *)u, *(const uint16_t *)v);
+  if constexpr (group == 2) {
+    gpu_load_words<size * quads> (u, words);
+  } else if constexpr (quads == 2) {
+    const uint32_t first = *(const uint32_t *)u, second = *(const uint32_t *)v;
+
+    words[0] = __byte_perm (first, second, 0x5140);
+    words[1] = __byte_perm (first, second, 0x7362);
+  } else {
+    words[0] = __byte_perm (*(const uint16_t *)u, *(const uint16_t *)v, 0x5140);
+  }
 }
 
 template <unsigned size, unsigned group>
@@ -42,73 +42,41 @@ load_column (const uint8_t *u, const uint8_t *v)
     return *u | (uint32_t)*v << 8;
 }
 
-/* What load_columns() and load_column() gave, as columns: the one to the left, the two, and the one to the right. */
-template <unsigned size, unsigned group>
-static __device__ __forceinline__ void
-split_columns (const uint2 &both, uint32_t right, uint32_t left, bool swapped, uint32_t column[4])
-{
-  if constexpr (size == 2) {
-    const uint32_t order = swapped ? 0x1032 : 0x3210, in[4] = {left, both.x, both.y, right};
-
-#pragma unroll
-    for (unsigned k = 0; k < 4; k++)
-      column[k] = __byte_perm (in[k], 0, order) >> 6 & 0x03ff03ff;
-  } else {
-    const uint32_t first = swapped ? 0x4041 : 0x4140;
-
-    column[0] = __byte_perm (left, 0, first);
-    if constexpr (group == 2) {
-      column[1] = __byte_perm (both.x, 0, first);
-      column[2] = __byte_perm (both.x, 0, first + 0x0202);
-    } else {
-      column[1] = __byte_perm (both.x, both.y, swapped ? 0x2024 : 0x2420);
-      column[2] = __byte_perm (both.x, both.y, swapped ? 0x2125 : 0x2521);
-    }
-    column[3] = __byte_perm (right, 0, first);
-  }
-}
-
-/* What a thread reads. */
-template <unsigned size> struct Input {
-  uint2 luma[ROWS];
-  uint2 columns[CHROMA_ROWS];
-  uint32_t right[CHROMA_ROWS];
-  uint32_t left[CHROMA_ROWS];
+/* What a thread reads: its own columns, and those beside them. */
+template <unsigned size, unsigned quads> struct Input {
+  static constexpr unsigned rows = GPU_CONVERT_ROWS / quads, chroma_rows = rows / 2 + 2;
+  uint32_t luma[rows][size * quads];
+  uint32_t columns[chroma_rows][size * quads];
+  uint32_t right[chroma_rows];
+  uint32_t left[chroma_rows];
 };
 
-template <unsigned size, unsigned group>
+template <unsigned size, unsigned group, unsigned quads, bool between>
 static __device__ __forceinline__ void
-load_input (const GpuConvertArgs &args, uint32_t x, uint32_t y, Input<size> &in)
+load_input (const GpuConvertArgs &args, uint32_t x, uint32_t y, Input<size, quads> &in)
 {
   const GpuPixels &luma = args.src.pixels, &chroma = args.src.chroma;
   const uint32_t last = args.src.chroma_width - 1, last_row = args.src.chroma_height - 1;
   /* Columns: the thread's own ones, and those to the right and to the left of them, or its own at an edge. */
-  const uint32_t at[3] = {x / 2, min (x / 2 + 2, last), x ? x / 2 - 1 : 0};
+  const uint32_t at[3] = {x / 2, min (x / 2 + 2 * quads, last), x ? x / 2 - 1 : 0};
   const Rows rows = make_rows (luma.data[0] + (size_t)x * size, luma.stride[0]);
   Rows u[3], v[3];
 
 #pragma unroll
-  for (unsigned k = 0; k < 3; k++) {
+  for (unsigned k = 0; k < 2 + between; k++) {
     u[k] = make_rows (chroma.data[0] + (size_t)at[k] * (size * group), chroma.stride[0]);
     v[k] = group == 2 ? u[k] : make_rows (chroma.data[1] + at[k], chroma.stride[1]);
   }
 #pragma unroll
-  for (unsigned r = 0; r < ROWS; r++) {
-    const uint8_t *p = row_at (rows, min (y + r, args.height - 1));
-
-    if constexpr (size == 1)
-      in.luma[r] = make_uint2 (*(const uint32_t *)p, 0);
-    else
-      in.luma[r] = *(const uint2 *)p;
-  }
+  for (unsigned r = 0; r < in.rows; r++)
+    gpu_load_words<size * quads> (row_at (rows, min (y + r, args.height - 1)), in.luma[r]);
 #pragma unroll
-  for (unsigned r = 0; r < CHROMA_ROWS; r++) {
+  for (unsigned r = 0; r < in.chroma_rows; r++) {
     const uint32_t row = min (y / 2 + r ? y / 2 + r - 1 : 0, last_row);
 
-    in.columns[r] = load_columns<size, group> (row_at (u[0], row), row_at (v[0], row));
+    load_columns<size, group, quads> (row_at (u[0], row), row_at (v[0], row), in.columns[r]);
     in.right[r] = load_column<size, group> (row_at (u[1], row), row_at (v[1], row));
-    in.left[r] = 0;
-    if (!args.src.site_x)
+    if constexpr (between)
       in.left[r] = load_column<size, group> (row_at (u[2], row), row_at (v[2], row));
   }
 }
@@ -116,94 +84,184 @@ load_input (const GpuConvertArgs &args, uint32_t x, uint32_t y, Input<size> &in)
 /* The matrix, for numbers in the order of memory. Of RGB's three red has no share of U and blue none of V, and luma's
  * share of all is the same. */
 struct Mix {
-  int32_t luma;
-  int32_t upper[2]; /* of the first and the middle number, in the column's upper half */
-  int32_t lower[2]; /* of the third and the middle one */
-  int32_t offset[3];
+  uint32_t luma;
+  uint32_t half; /* what rounding adds */
+  /* For what a column gives its pixels: a quarter of the offset where chroma lies between pixels, else half of it. */
+  uint32_t upper[2]; /* of the first and the middle number, in the column's upper half */
+  uint32_t lower[2]; /* of the third and the middle one */
+  uint32_t offset[3];
   uint32_t shift;
-  /* Quarters that a pixel has of the columns around it, and a row of the ones around it. */
-  uint32_t even[2], odd[2], above[2], below[2];
+  /* Quarters that a row has of the chroma rows above and below it. */
+  uint32_t above[2], below[2];
+  bool swapped;
 };
 
 static __device__ __forceinline__ Mix
-make_mix (const GpuConvertArgs &args, bool swapped)
+make_mix (const GpuConvertArgs &args, bool swapped, bool between)
 {
-  const Matrix matrix = matrix_to_samples (args, GPU_CONVERT_SUB_BITS);
+  const int32_t (*m)[3] = args.matrix;
+  const unsigned bits = between ? 0 : 1;
+  Mix mix;
 
-  return Mix{matrix.m[0][0],
-             {swapped ? matrix.m[2][1] : matrix.m[0][2], swapped ? matrix.m[1][1] : matrix.m[1][2]},
-             {swapped ? matrix.m[0][2] : matrix.m[2][1], swapped ? matrix.m[1][2] : matrix.m[1][1]},
-             {gpu_own (swapped ? matrix.offset[2] : matrix.offset[0]), gpu_own (matrix.offset[1]),
-              gpu_own (swapped ? matrix.offset[0] : matrix.offset[2])},
-             matrix.shift,
-             {gpu_once (1 - args.src.site_x), gpu_once (3 + args.src.site_x)},
-             {gpu_once (3 - args.src.site_x), gpu_once (1 + args.src.site_x)},
-             {gpu_once (1 - args.src.site_y), gpu_once (3 - args.src.site_y)},
-             {gpu_once (3 + args.src.site_y), gpu_once (1 + args.src.site_y)}};
+  mix.luma = (uint32_t)m[0][0] << GPU_CONVERT_SUB_BITS;
+  mix.half = (uint32_t)gpu_own (1 << (GPU_CONVERT_BITS - 1 + args.shift));
+  mix.upper[0] = (uint32_t)(swapped ? m[2][1] : m[0][2]) << bits;
+  mix.upper[1] = (uint32_t)(swapped ? m[1][1] : m[1][2]) << bits;
+  mix.lower[0] = (uint32_t)(swapped ? m[0][2] : m[2][1]) << bits;
+  mix.lower[1] = (uint32_t)(swapped ? m[1][2] : m[1][1]) << bits;
+#pragma unroll
+  for (unsigned c = 0; c < 3; c++)
+    mix.offset[c] = (uint32_t)gpu_own (args.offset[swapped ? 2 - c : c] >> (2 - bits));
+  mix.shift = args.shift + GPU_CONVERT_BITS;
+  mix.above[0] = 1 - args.src.site_y, mix.above[1] = 3 - args.src.site_y;
+  mix.below[0] = 3 + args.src.site_y, mix.below[1] = 1 + args.src.site_y;
+  mix.swapped = swapped;
+  return mix;
 }
 
-/* Four pixels, whose columns and the ones beside them have been mixed between rows. */
+/* Between rows: the columns of two chroma rows, in the order that load_columns() gives, with the weights of row @r. */
 template <unsigned size>
 static __device__ __forceinline__ void
-mix_row (const Mix &mix, const uint2 &luma, const uint32_t column[4], int32_t value[3][GPU_QUAD])
+mix_rows (const Mix &mix, unsigned r, uint32_t above, uint32_t below, unsigned select, uint32_t &lower, uint32_t &upper)
 {
-#pragma unroll
-  for (unsigned k = 0; k < GPU_QUAD; k++) {
-    const unsigned c = k / 2 + 1;
-    const uint32_t chroma = k & 1 ? mix.odd[0] * column[c] + mix.odd[1] * column[c + 1]
-                                  : mix.even[0] * column[c - 1] + mix.even[1] * column[c];
-    const int32_t lower = (int32_t)(chroma & 0xffff), upper = (int32_t)(chroma >> 16);
-    int32_t y;
+  if constexpr (size == 1) {
+    /* U, V, U, V from above and below. */
+    const uint32_t both = __byte_perm (above, below, select);
+    const uint32_t weights = mix.above[r & 1] | mix.below[r & 1] << 16;
 
-    if constexpr (size == 1) {
-      y = byte_at (luma.x, k);
-    } else {
-      const uint32_t word = k < 2 ? luma.x : luma.y;
-      y = (int32_t)((k & 1 ? word >> 16 : word & 0xffff) >> 6);
-    }
-    const int32_t first = gpu_sum (mix.upper[0] * upper + mix.offset[0]);
-    const int32_t middle = gpu_sum (mix.lower[1] * lower + (mix.upper[1] * upper + mix.offset[1]));
-    const int32_t third = gpu_sum (mix.lower[0] * lower + mix.offset[2]);
+    lower = __dp4a (both, mix.swapped ? weights << 8 : weights, 0u);
+    upper = __dp4a (both, mix.swapped ? weights : weights << 8, 0u);
+  } else {
+    const uint32_t both = mix.above[r & 1] * (above >> 6 & 0x03ff03ff) + mix.below[r & 1] * (below >> 6 & 0x03ff03ff);
 
-    value[0][k] = (mix.luma * y + first) >> (int)mix.shift;
-    value[1][k] = (mix.luma * y + middle) >> (int)mix.shift;
-    value[2][k] = (mix.luma * y + third) >> (int)mix.shift;
+    lower = mix.swapped ? both >> 16 : both & 0xffff;
+    upper = mix.swapped ? both & 0xffff : both >> 16;
   }
 }
 
-/* Where __byte_perm() finds the bytes of a pixel of four in R, G, B, 255. */
-static __device__ __forceinline__ uint32_t
-order_of (const GpuPixels &pixels)
+/* What column @k of the thread's has for pixels of row @r, or the one to the left, -1, or to the right. */
+template <unsigned size, unsigned quads>
+static __device__ __forceinline__ void
+mix_column (const Mix &mix, const Input<size, quads> &in, unsigned r, int k, uint32_t share[3])
 {
-  uint32_t order = 0x3333;
+  const unsigned above = (r + 1) / 2, below = above + 1;
+  uint32_t lower, upper;
 
-#pragma unroll
-  for (unsigned c = 0; c < 3; c++)
-    order ^= (3 ^ c) << (4 * pixels.at[c]);
-  return order;
+  if (k < 0)
+    mix_rows<size> (mix, r, in.left[above], in.left[below], 0x5410, lower, upper);
+  else if (k == 2 * (int)quads)
+    mix_rows<size> (mix, r, in.right[above], in.right[below], 0x5410, lower, upper);
+  else if (size == 1)
+    mix_rows<size> (mix, r, in.columns[above][k / 2], in.columns[below][k / 2], k % 2 ? 0x7632 : 0x5410, lower, upper);
+  else
+    mix_rows<size> (mix, r, in.columns[above][k], in.columns[below][k], 0, lower, upper);
+
+  share[0] = mix.upper[0] * upper + mix.offset[0];
+  share[1] = mix.lower[1] * lower + (uint32_t)gpu_sum ((int32_t)(mix.upper[1] * upper + mix.offset[1]));
+  share[2] = mix.lower[0] * lower + mix.offset[2];
 }
 
-/* Writes the warp's rows from @y on, whose words are in @stage: 16 bytes a thread, side by side. */
-static __device__ __forceinline__ void
-store_staged (const GpuConvertArgs &args, uint32_t x0, uint32_t y, const uint4 *stage)
+/* Luma of pixel @k. */
+template <unsigned size>
+static __device__ __forceinline__ uint32_t
+luma_at (const uint32_t *words, unsigned k)
 {
-  const GpuPixels &pixels = args.dst.pixels;
-  const uint32_t at = 16 * threadIdx.x, bytes = 3 * min (args.width - x0, GPU_QUAD * GPU_QUAD_BLOCK_X);
-  const Rows rows = {pixels.data[0] - pixels.at[0] + 3 * (size_t)x0 + at, (uint32_t)pixels.stride[0]};
-  const uint4 *chunk = stage + threadIdx.x;
+  return size == 1 ? (uint32_t)byte_at (words[k / 4], k % 4)
+                   : __byte_perm (words[k / 2], 0, k % 2 ? 0x4432 : 0x4410) >> 6;
+}
 
+/* A row of the thread's pixels. */
+template <unsigned size, unsigned quads, bool between>
+static __device__ __forceinline__ void
+mix_row (const Mix &mix, const Input<size, quads> &in, unsigned r, int32_t value[3][GPU_QUAD * quads])
+{
+  uint32_t before[3], share[3], after[3];
+
+  if constexpr (between)
+    mix_column (mix, in, r, -1, before);
+  mix_column (mix, in, r, 0, share);
+#pragma unroll
+  for (unsigned k = 0; k < 2 * quads; k++) {
+    const uint32_t even = mix.luma * luma_at<size> (in.luma[r], 2 * k) + mix.half;
+    const uint32_t odd = mix.luma * luma_at<size> (in.luma[r], 2 * k + 1) + mix.half;
+
+    mix_column (mix, in, r, (int)k + 1, after);
+#pragma unroll
+    for (unsigned c = 0; c < 3; c++) {
+      const uint32_t most = between ? 3 * share[c] : share[c];
+
+      value[c][2 * k] = (int32_t)(even + most + (between ? before[c] : share[c])) >> (int)mix.shift;
+      value[c][2 * k + 1] = (int32_t)(odd + most + after[c]) >> (int)mix.shift;
+      before[c] = share[c];
+      share[c] = after[c];
+    }
+  }
+}
+
+/* What a warp's row has in 16 bytes: of 24 of its threads, or all. */
+template <unsigned dst_group> struct Stage {
+  static constexpr unsigned chunks = dst_group * GPU_QUAD_BLOCK_X / 4;
+};
+
+/* Which of the warp's rows the one is that is staged as the @r-th, counted from the first. */
+template <unsigned quads>
+static __device__ __forceinline__ unsigned
+staged_row (unsigned r)
+{
+  return quads == 2 ? r % 2 + r / 2 * (GPU_CONVERT_ROWS / quads) : r;
+}
+
+/* The byte of a pixel that its first number is in. */
+static __device__ __forceinline__ uint32_t
+first_of (const GpuPixels &pixels)
+{
+  return min (pixels.at[0], pixels.at[2]);
+}
+
+/* Of four bytes a pixel a thread has two chunks: where the second one lies, so that eight threads do not write to half
+ * of shared memory's banks. */
+static __device__ __forceinline__ uint32_t
+turned (uint32_t chunk)
+{
+  return chunk ^ (chunk >> 3 & 1);
+}
+
+/* Pixels of four bytes whose fourth, which is 255, is to be the first. */
+static __device__ __forceinline__ uint4
+rotated (const uint4 &pixels)
+{
+  return make_uint4 (__byte_perm (pixels.x, 0, 0x2103), __byte_perm (pixels.y, 0, 0x2103),
+                     __byte_perm (pixels.z, 0, 0x2103), __byte_perm (pixels.w, 0, 0x2103));
+}
+
+/* Writes what is in @stage of the warp's rows: 16 bytes a thread, side by side. They are @quads times two rows, or
+ * four, of which the first is row @y. */
+template <unsigned dst_group, unsigned quads>
+static __device__ __forceinline__ void
+store_staged (const GpuConvertArgs &args, uint32_t x0, uint32_t y, uint4 *stage)
+{
+  const unsigned chunks = Stage<dst_group>::chunks;
+  const GpuPixels &pixels = args.dst.pixels;
+  const uint32_t at = 16 * threadIdx.x, bytes = dst_group * min (args.width - x0, GPU_QUAD * GPU_QUAD_BLOCK_X);
+  const Rows rows = {pixels.data[0] - pixels.at[0] + dst_group * (size_t)x0 + at, (uint32_t)pixels.stride[0]};
+  uint4 *chunk = stage + (dst_group == 4 ? turned (threadIdx.x) : threadIdx.x);
+
+  if (dst_group == 4 && first_of (pixels) == 1)
+#pragma unroll 1
+    for (unsigned r = 0; r < GPU_CONVERT_ROWS; r++)
+      chunk[r * chunks] = rotated (chunk[r * chunks]);
   if (at + 16 <= bytes) {
 #pragma unroll
-    for (unsigned r = 0; r < ROWS; r++)
-      if (y + r < args.height)
-        *(uint4 *)row_at (rows, y + r) = chunk[r * STAGE_CHUNKS];
+    for (unsigned r = 0; r < GPU_CONVERT_ROWS; r++)
+      if (y + staged_row<quads> (r) < args.height)
+        *(uint4 *)row_at (rows, y + staged_row<quads> (r)) = chunk[r * chunks];
   } else if (at < bytes) {
     /* What whole quads leave of a chunk is whole words. */
 #pragma unroll 1
-    for (unsigned r = 0; r < ROWS && y + r < args.height; r++)
+    for (unsigned r = 0; r < GPU_CONVERT_ROWS && y + staged_row<quads> (r) < args.height; r++)
 #pragma unroll 1
       for (unsigned k = 0; at + 4 * k < bytes; k++)
-        ((uint32_t *)row_at (rows, y + r))[k] = ((const uint32_t *)(chunk + r * STAGE_CHUNKS))[k];
+        ((uint32_t *)row_at (rows, y + staged_row<quads> (r)))[k] = ((const uint32_t *)(chunk + r * chunks))[k];
   }
 }
 
@@ -219,111 +277,146 @@ make_output (const GpuPixels &pixels, uint32_t x, Rows out[3])
                  : Rows{pixels.data[0] - pixels.at[0] + 4 * (size_t)x, gpu_once ((uint32_t)pixels.stride[0])};
 }
 
+/* Four pixels of @dst_group bytes, as words in the order of memory. */
 template <unsigned dst_group>
 static __device__ __forceinline__ void
-store_row (const Rows out[3], uint32_t y, uint32_t order, const int32_t value[3][GPU_QUAD])
+pack_quad (const int32_t *first, const int32_t *middle, const int32_t *third, uint32_t words[dst_group])
 {
   if constexpr (dst_group == 4) {
-    uint32_t pixel[GPU_QUAD];
-
 #pragma unroll
     for (unsigned k = 0; k < GPU_QUAD; k++)
-      pixel[k] = __byte_perm (pack_bytes (value[0][k], value[1][k], value[2][k], 255), 0, order);
-    gpu_store_words<4> (row_at (out[0], y), pixel);
+      words[k] = pack_bytes (first[k], middle[k], third[k], 255);
   } else {
-#pragma unroll
-    for (unsigned c = 0; c < 3; c++)
-      *(uint32_t *)row_at (out[c], y) = pack_bytes (value[c][0], value[c][1], value[c][2], value[c][3]);
+    words[0] = pack_bytes (first[0], middle[0], third[0], first[1]);
+    words[1] = pack_bytes (middle[1], third[1], first[2], middle[2]);
+    words[2] = pack_bytes (third[2], first[3], middle[3], third[3]);
   }
 }
 
+template <unsigned size, unsigned group, unsigned dst_group, unsigned quads, bool between>
 static __device__ __forceinline__ void
-stage_row (uint32_t *words, const int32_t v[3][GPU_QUAD])
+convert_rows (const GpuConvertArgs &args, uint4 *stage)
 {
-  words[0] = pack_bytes (v[0][0], v[1][0], v[2][0], v[0][1]);
-  words[1] = pack_bytes (v[1][1], v[2][1], v[0][2], v[1][2]);
-  words[2] = pack_bytes (v[2][2], v[0][3], v[1][3], v[2][3]);
-}
+  const unsigned lanes = GPU_QUAD_BLOCK_X / quads, lane = threadIdx.x % lanes, rows = GPU_CONVERT_ROWS / quads;
+  const uint32_t x0 = blockIdx.x * GPU_QUAD_BLOCK_X * GPU_QUAD, x = x0 + GPU_QUAD * quads * lane;
+  const uint32_t y0 = (blockIdx.y * GPU_QUAD_BLOCK_Y + threadIdx.y) * rows * quads;
+  const uint32_t y = y0 + threadIdx.x / lanes * rows;
+  const GpuPixels &pixels = args.dst.pixels;
+  const bool swapped = dst_group > 1 && pixels.at[0] > pixels.at[2];
+  const bool staged = dst_group == 3 || (dst_group == 4 && quads == 2);
+  /* Rows that a thread makes before the warp writes what it has. */
+  const unsigned step = staged ? GPU_CONVERT_ROWS / quads : rows;
+  Input<size, quads> in;
 
-template <unsigned size, unsigned group, unsigned dst_group>
-static __device__ __forceinline__ void
-convert_rows (const GpuConvertArgs &args, uint32_t *stage)
-{
-  const uint32_t x0 = blockIdx.x * GPU_QUAD_BLOCK_X * GPU_QUAD, x = x0 + GPU_QUAD * threadIdx.x;
-  const uint32_t y = (blockIdx.y * GPU_QUAD_BLOCK_Y + threadIdx.y) * ROWS;
-  const bool swapped = dst_group == 3 && args.dst.pixels.at[0] == 2;
-  Input<size> in;
-
-  if (x0 >= args.width || y >= args.height)
+  if (x0 >= args.width || y0 >= args.height)
     return;
   /* All lanes of a warp stay: those beyond the edge read what the last one before it does. */
-  load_input<size, group> (args, min (x, args.width - GPU_QUAD), y, in);
+  load_input<size, group, quads, between> (args, min (x, args.width - GPU_QUAD * quads), y, in);
 
-  const Mix mix = make_mix (args, swapped);
-  const uint32_t order = gpu_once (order_of (args.dst.pixels));
-  uint32_t column[CHROMA_ROWS][4];
+  const Mix mix = make_mix (args, swapped, between);
   Rows out[3];
 
-  make_output<dst_group> (args.dst.pixels, x, out);
+  make_output<dst_group> (pixels, x, out);
 #pragma unroll
-  for (unsigned r = 0; r < CHROMA_ROWS; r++)
-    split_columns<size, group> (in.columns[r], in.right[r], in.left[r], swapped, column[r]);
-#pragma unroll
-  for (unsigned r = 0; r < ROWS; r++) {
-    /* Between two rows; both components at once, in 16 bits each. */
-    uint32_t between[4];
-    int32_t value[3][GPU_QUAD];
+  for (unsigned r = 0; r < rows; r++) {
+    int32_t value[3][GPU_QUAD * quads];
+    uint32_t words[4 * quads];
 
+    mix_row<size, quads, between> (mix, in, r, value);
 #pragma unroll
-    for (unsigned k = 0; k < 4; k++)
-      between[k] = mix.above[r & 1] * column[(r + 1) / 2][k] + mix.below[r & 1] * column[(r + 1) / 2 + 1][k];
-    mix_row<size> (mix, in.luma[r], between, value);
-    if constexpr (dst_group == 3)
-      stage_row (stage + 3 * (r * GPU_QUAD_BLOCK_X + threadIdx.x), value);
-    else if (y + r < args.height && x < args.width)
-      store_row<dst_group> (out, y + r, order, value);
-  }
-  if constexpr (dst_group == 3) {
-    __syncwarp ();
-    store_staged (args, x0, y, (const uint4 *)stage);
+    for (unsigned q = 0; q < quads; q++)
+      if constexpr (dst_group > 1)
+        pack_quad<dst_group> (&value[0][GPU_QUAD * q], &value[1][GPU_QUAD * q], &value[2][GPU_QUAD * q],
+                              words + dst_group * q);
+      else
+#pragma unroll
+        for (unsigned c = 0; c < 3; c++)
+          words[c * quads + q] = pack_bytes (value[c][GPU_QUAD * q], value[c][GPU_QUAD * q + 1],
+                                             value[c][GPU_QUAD * q + 2], value[c][GPU_QUAD * q + 3]);
+
+    if constexpr (staged) {
+      uint4 *row = stage + (r % step + threadIdx.x / lanes * step) * Stage<dst_group>::chunks;
+
+      if constexpr (dst_group == 3) {
+        gpu_store_words<3 * quads> ((uint8_t *)row + 12 * quads * lane, words);
+      } else {
+        gpu_store_words<4> ((uint8_t *)(row + turned (2 * lane)), words);
+        gpu_store_words<4> ((uint8_t *)(row + turned (2 * lane + 1)), words + 4);
+      }
+      if (r % step == step - 1) {
+        __syncwarp ();
+        store_staged<dst_group, quads> (args, x0, y0 + r / step * step, stage);
+        if (r + 1 < rows)
+          __syncwarp ();
+      }
+    } else if (y + r < args.height && x < args.width) {
+      if constexpr (dst_group == 4) {
+        const uint4 v = make_uint4 (words[0], words[1], words[2], words[3]);
+
+        *(uint4 *)row_at (out[0], y + r) = first_of (pixels) == 1 ? rotated (v) : v;
+      } else {
+#pragma unroll
+        for (unsigned c = 0; c < 3; c++)
+          gpu_store_words<quads> (row_at (out[c], y + r), words + c * quads);
+      }
+    }
   }
 }
 
-template <unsigned dst_group>
+template <unsigned size, unsigned group, unsigned quads, bool between>
 static __device__ __forceinline__ void
-convert_rows_from (const GpuConvertArgs &args, uint32_t *stage)
+convert_rows_to (const GpuConvertArgs &args, uint4 *stage)
+{
+  if (args.dst.pixels.group == 4)
+    convert_rows<size, group, 4, quads, between> (args, stage);
+  else if (args.dst.pixels.group == 3)
+    convert_rows<size, group, 3, quads, between> (args, stage);
+  else
+    convert_rows<size, group, 1, quads, between> (args, stage);
+}
+
+template <unsigned quads, bool between>
+static __device__ __forceinline__ void
+convert_rows_from (const GpuConvertArgs &args, uint4 *stage)
 {
   if (args.src.pixels.size == 2)
-    convert_rows<2, 2, dst_group> (args, stage);
+    convert_rows_to<2, 2, quads, between> (args, stage);
   else if (args.src.chroma.group == 2)
-    convert_rows<1, 2, dst_group> (args, stage);
+    convert_rows_to<1, 2, quads, between> (args, stage);
   else
-    convert_rows<1, 1, dst_group> (args, stage);
+    convert_rows_to<1, 1, quads, between> (args, stage);
+}
+
+template <unsigned quads>
+static __device__ __forceinline__ void
+convert_rows_sited (const GpuConvertArgs &args, uint4 *stage)
+{
+  if (args.src.site_x)
+    convert_rows_from<quads, false> (args, stage);
+  else
+    convert_rows_from<quads, true> (args, stage);
 }
 
 static __device__ __forceinline__ void
 run_convert_to_rgb (const GpuConvertArgs &args)
 {
-  __shared__ uint4 stage[GPU_QUAD_BLOCK_Y][ROWS * STAGE_CHUNKS];
-  uint32_t *words = (uint32_t *)stage[threadIdx.y];
+  __shared__ uint4 stage[GPU_QUAD_BLOCK_Y][GPU_CONVERT_ROWS * Stage<4>::chunks];
 
-  if (args.dst.pixels.group == 4)
-    convert_rows_from<4> (args, words);
-  else if (args.dst.pixels.group == 3)
-    convert_rows_from<3> (args, words);
+  if (args.wide)
+    convert_rows_sited<2> (args, stage[threadIdx.y]);
   else
-    convert_rows_from<1> (args, words);
+    convert_rows_sited<1> (args, stage[threadIdx.y]);
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5)
     gpu_convert_to_rgb (const __grid_constant__ GpuConvertArgs args)
 {
   run_convert_to_rgb (args);
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5)
     gpu_convert_to_rgb_table (const __grid_constant__ GpuTable<GpuConvertArgs> table)
 {
   run_convert_to_rgb (gpu_table_args (table));

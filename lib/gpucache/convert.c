@@ -128,7 +128,8 @@ set_matrix (GpuConvertArgs *args, const Space *src, const Space *dst, int sub_bi
   for (unsigned k = 0; k < 3; k++) {
     for (unsigned j = 0; j < 3; j++)
       args->matrix[k][j] = (int32_t)lrint (ldexp (matrix[k][j], bits - sub_bits));
-    args->offset[k] = (int32_t)lrint (ldexp (base[k], bits)) + (1 << (args->shift - 1));
+    /* A multiple of four, so that each of the pixels around one can have a quarter of it. */
+    args->offset[k] = 4 * (int32_t)lrint (ldexp (base[k], bits - 2)) + (1 << (args->shift - 1));
   }
 }
 
@@ -289,6 +290,29 @@ is_in_quads (const GpuConvertArgs *args)
          is_narrow (&dst->pixels) && is_narrow (&dst->chroma);
 }
 
+/* Whether the samples of a plane of bytes, or halves, begin at multiples of eight. */
+static bool
+is_in_eights (const GpuPixels *pixels, unsigned c)
+{
+  return !(((uintptr_t)pixels->data[c] | pixels->stride[c]) & (8 * pixels->size - 1));
+}
+
+/* Whether it can be eight pixels at once: planes that are read or written as such. */
+static bool
+is_in_wide_quads (const GpuConvertArgs *args)
+{
+  const GpuConvertSide *side[] = {&args->src, &args->dst};
+
+  for (unsigned i = 0; i < 2; i++) {
+    const GpuPixels *pixels = &side[i]->pixels;
+
+    for (unsigned c = 0; c < pixels->channels; c++)
+      if (pixels->group == 1 && !is_in_eights (pixels, c))
+        return false;
+  }
+  return args->width % 8 == 0;
+}
+
 /* The fast kernel for it, or NULL. */
 static const GpuKernel *
 find_fast_kernel (const GpuConvertArgs *args)
@@ -322,6 +346,7 @@ convert_pixels (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuConvert 
                          .rows = is_subsampled (to) ? spec->height / 2 + spec->height % 2 : spec->height};
 
   set_matrix (&args, &src_space, &dst_space, is_subsampled (from) ? GPU_CONVERT_SUB_BITS : 0, (1 << from->bits) - 1);
+  args.wide = is_in_wide_quads (&args);
   const GpuKernel *kernel = find_fast_kernel (&args);
   if (kernel)
     return gpu_op_launch (op, src, dst, kernel, &args, gpu_op_quads_extent (spec->width, spec->height), error);

@@ -109,6 +109,14 @@ __dp2a_hi (unsigned pair, unsigned bytes, unsigned sum)
   return __dp2a_lo (pair, bytes >> 16, sum);
 }
 
+static inline unsigned
+__dp4a (unsigned a, unsigned b, unsigned sum)
+{
+  for (unsigned i = 0; i < 32; i += 8)
+    sum += (a >> i & 0xff) * (b >> i & 0xff);
+  return sum;
+}
+
 /* The place is that of the kernel that has the call. */
 #define EMULATED_HERE (EmulatedPlace{__FILE__, __LINE__})
 #define EMULATED_ALL_LANES 0xffffffffu

@@ -24,10 +24,10 @@ read_bytes (int32_t *restrict out, const uint8_t *src, uint32_t n, size_t step)
 }
 
 GPU_OP_LOOP void
-write_bytes (uint8_t *restrict dst, const int32_t *restrict value, uint32_t n, size_t step)
+write_bytes (uint8_t *restrict dst, const int32_t *restrict value, uint32_t n, size_t step, uint32_t bits)
 {
   for (uint32_t x = 0; x < n; x++)
-    dst[x * step] = (uint8_t)gpu_convert_round (value[x], 255, GPU_CONVERT_BITS);
+    dst[x * step] = (uint8_t)gpu_convert_round (value[x], 255, (int)bits);
 }
 
 /* Channels of RGB formats and GRAY8, from pixel @x0 on. */
@@ -135,11 +135,11 @@ write_row (const GpuConvertArgs *args, uint32_t x0, uint32_t y, uint32_t n, cons
       for (uint32_t x = 0; x < n; x++)
         dst[(size_t)x * 4] = row->alpha[1 + x] | (uint8_t)args->opaque;
     else if (pixels->step == 1)
-      write_bytes (dst, row->value[c] + 1, n, 1);
+      write_bytes (dst, row->value[c] + 1, n, 1, args->bits);
     else if (pixels->step == 3)
-      write_bytes (dst, row->value[c] + 1, n, 3);
+      write_bytes (dst, row->value[c] + 1, n, 3, args->bits);
     else
-      write_bytes (dst, row->value[c] + 1, n, 4);
+      write_bytes (dst, row->value[c] + 1, n, 4, args->bits);
   }
 }
 
@@ -176,11 +176,11 @@ write_luma (const GpuConvertArgs *args, uint32_t x0, uint32_t y, uint32_t n, con
   uint8_t *dst = pixels->data[0] + y * pixels->stride[0] + (size_t)x0 * pixels->size;
 
   if (pixels->size == 1)
-    write_bytes (dst, row->value[0] + 1, n, 1);
+    write_bytes (dst, row->value[0] + 1, n, 1, args->bits);
   else
     for (uint32_t x = 0; x < n; x++)
       put_sample (&args->dst, dst + (size_t)x * 2,
-                  gpu_convert_round (row->value[0][1 + x], args->max, GPU_CONVERT_BITS));
+                  gpu_convert_round (row->value[0][1 + x], args->max, (int)args->bits));
 }
 
 /* A strip of chroma row @pair from the three rows of pixels above, on and below it. */
@@ -202,7 +202,7 @@ write_chroma (const GpuConvertArgs *args, uint32_t x0, uint32_t pair, uint32_t n
       const int32_t sum = left * column[x] + 2 * column[x + 1] + right * column[x + 2];
 
       put_sample (&args->dst, dst + (size_t)(x0 + x) / 2 * args->dst.chroma.step,
-                  gpu_convert_round (sum, args->max, GPU_CONVERT_BITS + GPU_CONVERT_SUB_BITS));
+                  gpu_convert_round (sum, args->max, (int)args->bits + GPU_CONVERT_SUB_BITS));
     }
   }
 }

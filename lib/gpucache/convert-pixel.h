@@ -3,14 +3,16 @@
  * Conversion, per pixel, in integers.
  *
  * A pixel is read as three numbers: its R, G, B as they are, or Y and the interpolated U, V in sixteenths. One matrix
- * with an offset takes them to three numbers of the destination in units of 1/64, which are averaged where the
- * destination's chroma is subsampled, and then rounded.
+ * with an offset takes them to three numbers of the destination, which are averaged where the destination's chroma is
+ * subsampled, and then rounded. They are in units of 1/64; or, from R, G, B to samples of 8 bits other than these, in
+ * whatever units the matrix has 16 bits for.
  */
 #pragma once
 
 #include "pixel.h"
 
-/** Fraction bits of interpolated chroma: two from each direction; and of what the matrix gives. */
+/** Fraction bits of interpolated chroma: two from each direction; and of what the matrix gives, unless it has 16 bits.
+ */
 #define GPU_CONVERT_SUB_BITS 4
 #define GPU_CONVERT_BITS 6
 
@@ -43,10 +45,12 @@ typedef struct {
 
 /**
  * GpuConvertArgs:
- * @matrix: from the source's numbers to the destination's, in 1/64 after shifting right by @shift
+ * @matrix: from the source's numbers to the destination's, after shifting right by @shift
  * @offset: added before that; the rounding is in it
  * @max: the largest value of a sample of the destination
  * @opaque: or'ed to the alpha channel: 255 if the source has none
+ * @bits: of fraction of what the matrix gives
+ * @pair: the matrix, if it is of 16 bits, for numbers as they lie in memory: of the first two and the other two
  * @wide: whether eight pixels can be read and written at once
  */
 typedef struct {
@@ -61,7 +65,8 @@ typedef struct {
   uint32_t opaque;
   uint32_t rows; /* of pixels, or pairs of rows */
   uint32_t wide;
-  uint32_t reserved;
+  uint32_t bits;
+  uint32_t pair[3][2];
 } GpuConvertArgs;
 
 /** Between two neighbouring chroma samples: @i0 has the weight 4 - @w1. */
@@ -86,7 +91,7 @@ gpu_convert_tap (uint32_t x, uint32_t n, uint32_t sited)
   return tap;
 }
 
-/** Component @k of the destination, in 1/64. */
+/** Component @k of the destination, with its fraction. */
 GPU_PIXEL_FUNC int32_t
 gpu_convert_mix (const GpuConvertArgs *args, unsigned k, int32_t a, int32_t b, int32_t c)
 {

@@ -357,7 +357,10 @@ convert_rows (const GpuConvertArgs &args, uint4 *stage)
       } else {
 #pragma unroll
         for (unsigned c = 0; c < 3; c++)
-          gpu_store_words<quads> (row_at (out[c], y + r), words + c * quads);
+          if constexpr (quads == 2)
+            *(uint64_t *)row_at (out[c], y + r) = (uint64_t)words[2 * c + 1] << 32 | words[2 * c];
+          else
+            *(uint32_t *)row_at (out[c], y + r) = words[c];
       }
     }
   }

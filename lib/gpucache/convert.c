@@ -99,12 +99,11 @@ convert_exactly (const Space *src, const Space *dst, const double in[3], double 
     out[c] = dst->zero[c] + out[c] * dst->one[c];
 }
 
-/* The matrix in as many bits as fit. The source's numbers have @sub_bits of fraction and are at most @max. */
+/* From the source's numbers to the destination's, and what is added. */
 static void
-set_matrix (GpuConvertArgs *args, const Space *src, const Space *dst, int sub_bits, double max)
+make_matrix (const Space *src, const Space *dst, double matrix[3][3], double base[3])
 {
-  double matrix[3][3], base[3], column[3], sum = 0;
-  int bits = 20 + sub_bits;
+  double column[3];
 
   convert_exactly (src, dst, (const double[]){0, 0, 0}, base);
   for (unsigned j = 0; j < 3; j++) {
@@ -114,6 +113,16 @@ set_matrix (GpuConvertArgs *args, const Space *src, const Space *dst, int sub_bi
     for (unsigned k = 0; k < 3; k++)
       matrix[k][j] = column[k] - base[k];
   }
+}
+
+/* The matrix in as many bits as fit. The source's numbers have @sub_bits of fraction and are at most @max. */
+static void
+set_matrix (GpuConvertArgs *args, const Space *src, const Space *dst, int sub_bits, double max)
+{
+  double matrix[3][3], base[3], sum = 0;
+  int bits = 20 + sub_bits;
+
+  make_matrix (src, dst, matrix, base);
   for (unsigned k = 0; k < 3; k++) {
     double size = fabs (base[k]) + 1;
 
@@ -124,12 +133,40 @@ set_matrix (GpuConvertArgs *args, const Space *src, const Space *dst, int sub_bi
   while (ldexp (sum, bits) > MAX_SUM)
     bits--;
 
+  args->bits = GPU_CONVERT_BITS;
   args->shift = (uint32_t)(bits - GPU_CONVERT_BITS);
   for (unsigned k = 0; k < 3; k++) {
     for (unsigned j = 0; j < 3; j++)
       args->matrix[k][j] = (int32_t)lrint (ldexp (matrix[k][j], bits - sub_bits));
     /* A multiple of four, so that each of the pixels around one can have a quarter of it. */
     args->offset[k] = 4 * (int32_t)lrint (ldexp (base[k], bits - 2)) + (1 << (args->shift - 1));
+  }
+}
+
+/* The matrix in 16 bits, sign included, for numbers of 8 bits that are sums of others of 8 bits. */
+static void
+set_small_matrix (GpuConvertArgs *args, const Space *src, const Space *dst)
+{
+  const GpuPixels *pixels = &args->src.pixels;
+  double matrix[3][3], base[3], most = 0;
+  int bits = 15;
+
+  make_matrix (src, dst, matrix, base);
+  for (unsigned k = 0; k < 3; k++)
+    for (unsigned j = 0; j < 3; j++)
+      most = MAX (most, fabs (matrix[k][j]));
+  while (ldexp (most, bits) > INT16_MAX)
+    bits--;
+
+  args->bits = (uint32_t)bits;
+  for (unsigned k = 0; k < 3; k++) {
+    args->offset[k] = (int32_t)lrint (ldexp (base[k], bits));
+    for (unsigned j = 0; j < pixels->channels && j < 3; j++) {
+      const unsigned at = pixels->group == 1 ? j : pixels->at[j];
+
+      args->matrix[k][j] = (int32_t)lrint (ldexp (matrix[k][j], bits));
+      args->pair[k][at / 2] |= (uint32_t)(uint16_t)args->matrix[k][j] << (16 * (at % 2));
+    }
   }
 }
 
@@ -345,7 +382,10 @@ convert_pixels (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuConvert 
                          .opaque = from->has_alpha ? 0 : 255,
                          .rows = is_subsampled (to) ? spec->height / 2 + spec->height % 2 : spec->height};
 
-  set_matrix (&args, &src_space, &dst_space, is_subsampled (from) ? GPU_CONVERT_SUB_BITS : 0, (1 << from->bits) - 1);
+  if (!is_subsampled (from) && to->is_yuv && to->bits == 8)
+    set_small_matrix (&args, &src_space, &dst_space);
+  else
+    set_matrix (&args, &src_space, &dst_space, is_subsampled (from) ? GPU_CONVERT_SUB_BITS : 0, (1 << from->bits) - 1);
   args.wide = is_in_wide_quads (&args);
   const GpuKernel *kernel = find_fast_kernel (&args);
   if (kernel)

@@ -185,7 +185,7 @@ run_convert_rows (const GpuConvertArgs &args)
       pixel[k] |= args.opaque << 24;
 #pragma unroll
       for (unsigned c = 0; c < 3; c++)
-        pixel[k] |= (uint32_t)gpu_convert_round (out.value[c][k], args.max, GPU_CONVERT_BITS) << (8 * c);
+        pixel[k] |= (uint32_t)gpu_convert_round (out.value[c][k], args.max, (int)args.bits) << (8 * c);
     }
     gpu_store_byte_pixels (args.dst.pixels, x0, y, args.width, n, pixel, stage[threadIdx.y]);
   }
@@ -213,7 +213,7 @@ store_luma (const GpuConvertArgs &args, uint64_t x, uint64_t y, unsigned n, cons
 
 #pragma unroll
   for (unsigned k = 0; k < GPU_QUAD; k++)
-    sample[k] = (uint32_t)gpu_convert_round (quad.value[0][k], args.max, GPU_CONVERT_BITS) << args.dst.down;
+    sample[k] = (uint32_t)gpu_convert_round (quad.value[0][k], args.max, (int)args.bits) << args.dst.down;
   if (pixels.size == 1)
     gpu_store_plane_quad<1> (p, n, pixels.vector, sample);
   else
@@ -309,7 +309,7 @@ run_convert_row_pairs (const GpuConvertArgs &args)
     for (unsigned c = 0; c < 2; c++)
 #pragma unroll
       for (unsigned k = 0; k < 2; k++)
-        sample[c][k] = (uint32_t)gpu_convert_round (sum[c][k], args.max, GPU_CONVERT_BITS + GPU_CONVERT_SUB_BITS)
+        sample[c][k] = (uint32_t)gpu_convert_round (sum[c][k], args.max, (int)args.bits + GPU_CONVERT_SUB_BITS)
                        << args.dst.down;
     if (args.dst.pixels.size == 1)
       store_chroma<1> (args.dst.chroma, x / 2, pair, (n + 1) / 2, sample);

@@ -94,6 +94,17 @@ random_colorimetry (Pair *pair)
 }
 
 static void
+check_convert (Pair *pair, const GpuImageSpec *src, const GpuImageSpec *dst)
+{
+  GpuConvert params;
+
+  gpu_convert_init (&params);
+  params.src = random_colorimetry (pair);
+  params.dst = random_colorimetry (pair);
+  check (pair, src, dst, convert, &params);
+}
+
+static void
 test_convert (Pair *pair, const void *data)
 {
   for (unsigned from = FIRST_FORMAT; from <= GPU_LAST_PICTURE_FORMAT; from++)
@@ -102,12 +113,23 @@ test_convert (Pair *pair, const void *data)
         const uint32_t width = number (pair, 150), height = number (pair, 40);
         const GpuImageSpec src = random_spec (pair, from, width, height);
         const GpuImageSpec dst = random_spec (pair, to, width, height);
-        GpuConvert params;
 
-        gpu_convert_init (&params);
-        params.src = random_colorimetry (pair);
-        params.dst = random_colorimetry (pair);
-        check (pair, &src, &dst, convert, &params);
+        check_convert (pair, &src, &dst);
+      }
+}
+
+/* Where four pixels, or eight, are read and written at once. */
+static void
+test_convert_quads (Pair *pair, const void *data)
+{
+  for (unsigned from = FIRST_FORMAT; from <= GPU_LAST_PICTURE_FORMAT; from++)
+    for (unsigned to = FIRST_FORMAT; to <= GPU_LAST_PICTURE_FORMAT; to++)
+      for (unsigned turn = 0; turn < TURNS; turn++) {
+        const uint32_t width = 4 * number (pair, 80), height = number (pair, 70);
+        const GpuImageSpec src = picture_spec ((GpuFormat)from, width, height, LAYOUT_DEFAULT);
+        const GpuImageSpec dst = picture_spec ((GpuFormat)to, width, height, LAYOUT_DEFAULT);
+
+        check_convert (pair, &src, &dst);
       }
 }
 
@@ -270,6 +292,7 @@ main (int argc, char **argv)
 {
   test_init (&argc, &argv);
   PAIR_TEST ("/agree/convert", test_convert);
+  PAIR_TEST ("/agree/convert-quads", test_convert_quads);
   PAIR_TEST ("/agree/flip", test_flip);
   PAIR_TEST ("/agree/resize", test_resize);
   PAIR_TEST ("/agree/resize-parts", test_resize_parts);

@@ -188,37 +188,81 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
   run_convert_plane_lines (gpu_table_args (table));
 }
 
+/* Four elements to four others, as words in the order of memory. */
+template <unsigned src_size, unsigned dst_size>
+static __device__ __forceinline__ void
+convert_element_quad (const GpuElementsArgs &args, const uint32_t in[src_size], uint32_t out[dst_size])
+{
+  float value[GPU_QUAD];
+
+#pragma unroll
+  for (unsigned k = 0; k < GPU_QUAD; k++) {
+    const uint32_t bits = gpu_quad_element<src_size> (in, k);
+    const float number = src_size == 2 ? gpu_float_of_half ((uint16_t)bits) : gpu_element_value (bits, src_size);
+    const float scaled = number * args.scale;
+
+    value[k] = scaled + args.offset;
+  }
+  if constexpr (dst_size == 2) {
+    bool numbers = true;
+
+#pragma unroll
+    for (unsigned i = 0; i < 2; i++) {
+      out[i] = gpu_pack_halves (value[2 * i], value[2 * i + 1]);
+      numbers = numbers && value[2 * i] == value[2 * i] && value[2 * i + 1] == value[2 * i + 1];
+    }
+    if (!numbers) {
+      /* The instruction's NaN is another one than gpu_half_from_float()'s. */
+#pragma unroll
+      for (unsigned k = 0; k < GPU_QUAD; k++)
+        if (value[k] != value[k])
+          out[k / 2] =
+              __byte_perm (out[k / 2], (gpu_float_bits (value[k]) >> 16 & 0x8000) | 0x7e00, k % 2 ? 0x5410 : 0x3254);
+    }
+  } else {
+#pragma unroll
+    for (unsigned i = 0; i < dst_size; i++)
+      out[i] = 0;
+#pragma unroll
+    for (unsigned k = 0; k < GPU_QUAD; k++)
+      out[k * dst_size / 4] |= gpu_element_bits (value[k], dst_size) << (8 * (k * dst_size % 4));
+  }
+}
+
 template <unsigned src_size, unsigned dst_size>
 static __device__ __forceinline__ void
 convert_elements (const GpuElementsArgs &args)
 {
   const unsigned threads = GPU_QUAD_BLOCK_X * GPU_QUAD_BLOCK_Y, block = threads * GPU_QUAD * GPU_CONVERT_QUADS;
+  const unsigned at = threadIdx.x * GPU_QUAD;
 
-  for (uint64_t start = (uint64_t)blockIdx.x * block + threadIdx.x * GPU_QUAD; start < args.n;
-       start += (uint64_t)gridDim.x * block) {
-    uint32_t words[GPU_CONVERT_QUADS][src_size];
+  for (uint64_t start = (uint64_t)blockIdx.x * block; start < args.n; start += (uint64_t)gridDim.x * block) {
+    const uint8_t *src = args.src + (start + at) * src_size;
+    uint8_t *dst = args.dst + (start + at) * dst_size;
+    uint32_t in[GPU_CONVERT_QUADS][src_size], out[dst_size];
 
+    if (args.vector && start + block <= args.n) {
 #pragma unroll
-    for (unsigned q = 0; q < GPU_CONVERT_QUADS; q++) {
-      const uint64_t i = start + q * threads * GPU_QUAD;
-
-      if (i < args.n)
-        gpu_load_quad<src_size, 1> (args.src + i * src_size, (unsigned)min ((uint64_t)GPU_QUAD, args.n - i),
-                                    args.vector, words[q]);
+      for (unsigned q = 0; q < GPU_CONVERT_QUADS; q++)
+        gpu_load_words<src_size> (src + q * threads * GPU_QUAD * src_size, in[q]);
+#pragma unroll
+      for (unsigned q = 0; q < GPU_CONVERT_QUADS; q++) {
+        convert_element_quad<src_size, dst_size> (args, in[q], out);
+        gpu_store_words<dst_size> (dst + q * threads * GPU_QUAD * dst_size, out);
+      }
+      continue;
     }
-#pragma unroll
-    for (unsigned q = 0; q < GPU_CONVERT_QUADS; q++) {
-      const uint64_t i = start + q * threads * GPU_QUAD;
-      uint32_t out[GPU_QUAD];
+    /* The last block, or all of them where addresses do not let four elements be written at once. */
+#pragma unroll 1
+    for (uint64_t i = start + at; i < args.n && i < start + block; i += threads * GPU_QUAD) {
+      const unsigned n = (unsigned)min ((uint64_t)GPU_QUAD, args.n - i);
 
-      if (i >= args.n)
-        break;
+      gpu_load_quad<src_size, 1> (args.src + i * src_size, n, args.vector, in[0]);
+      convert_element_quad<src_size, dst_size> (args, in[0], out);
 #pragma unroll
       for (unsigned k = 0; k < GPU_QUAD; k++)
-        out[k] =
-            gpu_convert_element (gpu_quad_element<src_size> (words[q], k), src_size, dst_size, args.scale, args.offset);
-      gpu_store_plane_quad<dst_size> (args.dst + i * dst_size, (unsigned)min ((uint64_t)GPU_QUAD, args.n - i),
-                                      args.vector, out);
+        if (k < n)
+          gpu_store_element<dst_size> (args.dst + i * dst_size + k * dst_size, gpu_quad_element<dst_size> (out, k));
     }
   }
 }

@@ -21,7 +21,7 @@ gpu_pack_saturated (int32_t low, int32_t high, uint32_t above)
 #endif
 }
 
-/** Two numbers, each rounded to the nearest half, ties to even. */
+/** gpu_half_from_float() of two numbers that are no NaNs, the first one lower. */
 static __device__ __forceinline__ uint32_t
 gpu_pack_halves (float low, float high)
 {
@@ -38,6 +38,20 @@ gpu_pack_halves (float low, float high)
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half[0]) : "f"(low));
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half[1]) : "f"(high));
   return (uint32_t)half[1] << 16 | half[0];
+#endif
+}
+
+/** gpu_float_from_half(), but for the bits of a NaN. */
+static __device__ __forceinline__ float
+gpu_float_of_half (uint16_t half)
+{
+#ifdef __CUDACC__
+  float value;
+
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+  return value;
+#else
+  return gpu_float_from_half (half);
 #endif
 }
 

@@ -466,6 +466,18 @@ test_elements (OpFixture *fixture, const void *data)
   g_autofree uint8_t *small = test_image_read (fixture->stream, u8, 0);
   g_assert_cmpmem (small, sizeof bytes, bytes, sizeof bytes);
 
+  /* What is no number stays alone so. */
+  static const float mixed[8192] = {[1] = NAN, [2] = 1, [4099] = NAN, [4098] = 1, [8188] = NAN, [8189] = 1};
+  GpuImage *long32 = tensor_new (fixture, GPU_ELEMENT_F32, 8192), *long16 = tensor_new (fixture, GPU_ELEMENT_F16, 8192);
+  test_image_write (fixture->stream, long32, mixed, gpu_image_spec (long32));
+  gpu_convert (fixture->stream, long32, long16, NULL, &error);
+  g_assert_no_error (error);
+  g_autofree uint16_t *wide = (uint16_t *)(void *)test_image_read (fixture->stream, long16, 0);
+  for (unsigned i = 0; i < 8192; i++)
+    g_assert_cmphex (wide[i], ==, isnan (mixed[i]) ? 0x7e00 : mixed[i] > 0 ? 0x3c00 : 0);
+  gpu_image_unref (long32);
+  gpu_image_unref (long16);
+
   const float nan = NAN;
   GpuImage *one = tensor_new (fixture, GPU_ELEMENT_F32, 1), *byte = tensor_new (fixture, GPU_ELEMENT_U8, 1);
   test_image_write (fixture->stream, one, &nan, gpu_image_spec (one));

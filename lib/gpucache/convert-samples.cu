@@ -137,6 +137,26 @@ scale_sample (const GpuPlanesArgs &args, unsigned plane, uint32_t sample)
 }
 
 static __device__ __forceinline__ void
+scale_line (const GpuPlanesArgs &args, unsigned plane, uint32_t line[4])
+{
+#pragma unroll
+  for (unsigned i = 0; i < 4; i++) {
+    const uint32_t in = line[i];
+
+    line[i] = gpu_pack_saturated (
+        scale_sample (args, plane, in & 0xff), scale_sample (args, plane, in >> 8 & 0xff),
+        gpu_pack_saturated (scale_sample (args, plane, in >> 16 & 0xff), scale_sample (args, plane, in >> 24), 0));
+  }
+}
+
+/* Whether samples become what they are: only their order is another one. */
+static __device__ __forceinline__ bool
+is_same (const GpuPlanesArgs &args, unsigned plane)
+{
+  return args.factor[plane] == 1 << args.shift[plane] && args.offset[plane] == 1 << (args.shift[plane] - 1);
+}
+
+static __device__ __forceinline__ void
 run_convert_plane_lines (const GpuPlanesArgs &args)
 {
   const unsigned rows = GPU_CONVERT_LINE_ROWS * GPU_QUAD_BLOCK_Y;
@@ -161,14 +181,8 @@ run_convert_plane_lines (const GpuPlanesArgs &args)
 
       if (y >= args.rows)
         break;
-#pragma unroll
-      for (unsigned i = 0; i < 4; i++) {
-        const uint32_t in = line[r][i];
-
-        line[r][i] = gpu_pack_saturated (
-            scale_sample (args, plane, in & 0xff), scale_sample (args, plane, in >> 8 & 0xff),
-            gpu_pack_saturated (scale_sample (args, plane, in >> 16 & 0xff), scale_sample (args, plane, in >> 24), 0));
-      }
+      if (!is_same (args, plane))
+        scale_line (args, plane, line[r]);
       store_line (args.dst[plane], x, plane ? y - args.first : y, line[r]);
     }
   }

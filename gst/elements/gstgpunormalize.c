@@ -12,16 +12,18 @@
  *
  * - `video/x-raw(memory:GPUCache)`: the same format, rounded and saturated to 8 bits. This is what is made where caps
  *   leave the choice.
- * - `other/tensors(memory:GPUCache)`: a tensor of RGB formats and GRAY8, with NNStreamer's fields; `types` is
- * `float32`, `float16` or `uint8`, in this order where caps leave the choice. `dimensions` say whether it is
- * interleaved (HWC), as in `3:640:480:1`, or planar (CHW), as in `640:480:3:1`; where caps leave that open, `layout`
- * does, else it is HWC. The channels are R, G, B, A, or, with `channel-order=stored`, as they lie in the picture. The
- * alpha channel is left out if caps say so, or if they leave the choice and `base` or `scale` have three values.
+ * - `other/tensors(memory:GPUCache)`: a tensor with NNStreamer's fields; of NV12 and I420 it has R, G and B, which
+ * saves a gpuconvert. `types` is `float32`, `float16` or `uint8`, in this order where caps leave the choice.
+ * `dimensions` say whether it is interleaved (HWC), as in `3:640:480:1`, or planar (CHW), as in `640:480:3:1`; where
+ * caps leave that open, `layout` does, else it is HWC. The channels are R, G, B, A, or, with `channel-order=stored`, as
+ * they lie in the picture. The alpha channel is left out if caps say so, or if they leave the choice and `base` or
+ * `scale` have three values.
  *
  * gpudownload gives the tensor in system memory, without any padding.
  *
  * `base` and `scale` have one value for all channels, or one for each channel in the order R, G, B, A whatever their
- * order in memory (Y, U, V for YUV formats; the x of RGBx is no channel). An alpha channel is treated like the others.
+ * order in memory (Y, U, V where YUV formats stay pictures; the x of RGBx is no channel). An alpha channel is treated
+ * like the others.
  *
  * A change of properties that does not fit while frames flow is a warning, and the values before it stay in use.
  *
@@ -43,6 +45,7 @@
  * ]|
  */
 #include "gstgpubasetransform.h"
+#include "gstgpucolor.h"
 #include "gstgpuelements.h"
 #include "gstgputensor.h"
 
@@ -131,28 +134,22 @@ gst_gpu_channel_order_get_type (void)
 
 /* Caps. */
 
+/* A tensor has R, G, B of it. */
+static gboolean
+is_420 (const GpuFormatInfo *info)
+{
+  return info && info->is_yuv && info->n_channels > 1 && info->bits == 8;
+}
+
 /* The numbers of channels that a tensor of @format can have; 0 if there can be none of it. */
 static guint
 tensor_channels (const gchar *format, guint channels[2])
 {
   const GpuFormatInfo *info = gpu_format_info (gpu_format_from_name (format));
 
-  channels[0] = gst_gpu_tensor_channels (info);
+  channels[0] = is_420 (info) ? 3 : gst_gpu_tensor_channels (info);
   channels[1] = 3;
   return !channels[0] ? 0 : info->has_alpha ? 2 : 1;
-}
-
-static gboolean
-makes_tensors (const GValue *formats)
-{
-  guint channels[2];
-
-  if (formats && G_VALUE_HOLDS_STRING (formats))
-    return tensor_channels (g_value_get_string (formats), channels) > 0;
-  for (guint i = 0; formats && GST_VALUE_HOLDS_LIST (formats) && i < gst_value_list_get_size (formats); i++)
-    if (makes_tensors (gst_value_list_get_value (formats, i)))
-      return TRUE;
-  return !formats;
 }
 
 /* Whether an alpha channel that may be left out is. */
@@ -175,12 +172,6 @@ append_tensors (GstGpuNormalize *self, GstCaps *caps, const GstStructure *video,
   guint channels[2], n;
   gint width, height;
 
-  if (!makes_tensors (gst_structure_get_value (video, "format"))) {
-    GST_DEBUG_OBJECT (self,
-                      "no tensor is made of %" GST_PTR_FORMAT ": its field format is neither an RGB format nor GRAY8",
-                      (gpointer)video);
-    return;
-  }
   if (!format || !gst_structure_get_int (video, "width", &width) || !gst_structure_get_int (video, "height", &height)) {
     gst_gpu_tensor_append (caps, NULL, GST_GPU_TENSOR_ANY_TYPE, video);
     return;
@@ -352,9 +343,13 @@ fill_channels (const gchar *property, const GArray *array, const gchar *not_a_nu
 
 /* Under the object lock. */
 static gboolean
-make_params (const Settings *settings, const GstGpuFrameInfo *out, GpuNormalize *params, GError **error)
+make_params (const Settings *settings, const GstGpuFrameInfo *in, const GstGpuFrameInfo *out, GpuNormalize *params,
+             GError **error)
 {
   gpu_normalize_init (params);
+  if (gst_gpu_frame_info_is_tensor (out) && is_420 (gpu_format_info (in->spec.format)) &&
+      !gst_gpu_colorimetry_from_video_info (&params->color, &in->video, error))
+    return FALSE;
   if (!fill_channels ("base", settings->base, settings->not_a_number[0], out, params->base, error) ||
       !fill_channels ("scale", settings->scale, settings->not_a_number[1], out, params->scale, error) ||
       !check_number ("global-scale", settings->global_scale, error) ||
@@ -414,7 +409,7 @@ gst_gpu_normalize_set_info (GstGpuBaseTransform *base, const GstGpuFrameInfo *in
 
   GST_OBJECT_LOCK (self);
   self->changed = FALSE;
-  made = make_params (&self->settings, out, &params, error);
+  made = make_params (&self->settings, in, out, &params, error);
   GST_OBJECT_UNLOCK (self);
   if (!made)
     return FALSE;
@@ -428,6 +423,7 @@ static gboolean
 gst_gpu_normalize_update (GstGpuBaseTransform *base)
 {
   GstGpuNormalize *self = GST_GPU_NORMALIZE (base);
+  const GstGpuFrameInfo *in = gst_gpu_base_transform_in_frame_info (base);
   const GstGpuFrameInfo *out = gst_gpu_base_transform_out_frame_info (base);
   g_autoptr (GError) error = NULL;
   gboolean made = FALSE;
@@ -438,7 +434,7 @@ gst_gpu_normalize_update (GstGpuBaseTransform *base)
 
   GST_OBJECT_LOCK (self);
   if (self->changed)
-    made = make_params (&self->settings, out, &params, &error);
+    made = make_params (&self->settings, in, out, &params, &error);
   self->changed = FALSE;
   GST_OBJECT_UNLOCK (self);
 
@@ -479,23 +475,25 @@ settings_copy (Settings *to, const Settings *from)
 
 /* Frames of a batch may be of several formats, whose channels the values are for. */
 static gboolean
-make_batch_params (const Settings *settings, const GstGpuFrameInfo *out, guint n, GpuNormalize *params, GError **error)
+make_batch_params (const Settings *settings, const GstGpuFrameInfo *in, const GstGpuFrameInfo *out, guint n,
+                   GpuNormalize *params, GError **error)
 {
   for (guint i = 0; i < n; i++)
-    if (!make_params (settings, &out[i], &params[i], error))
+    if (!make_params (settings, &in[i], &out[i], &params[i], error))
       return FALSE;
   return TRUE;
 }
 
 /* Takes over settings that were changed. FALSE with @error set if they do not fit. */
 static gboolean
-take_settings (GstGpuNormalize *self, const GstGpuFrameInfo *out, guint n, GpuNormalize *params, GError **error)
+take_settings (GstGpuNormalize *self, const GstGpuFrameInfo *in, const GstGpuFrameInfo *out, guint n,
+               GpuNormalize *params, GError **error)
 {
   gboolean is_new, fits;
 
   GST_OBJECT_LOCK (self);
   is_new = self->changed || !self->of_batches.base;
-  fits = !is_new || make_batch_params (&self->settings, out, n, params, error);
+  fits = !is_new || make_batch_params (&self->settings, in, out, n, params, error);
   if (is_new && fits)
     settings_copy (&self->of_batches, &self->settings);
   self->changed = FALSE;
@@ -512,14 +510,14 @@ gst_gpu_normalize_process_batch (GstGpuBaseTransform *base, GpuStream *stream, G
   g_autofree GpuNormalize *params = g_new (GpuNormalize, n);
   g_autoptr (GError) failure = NULL;
 
-  if (!take_settings (self, out, n, params, &failure)) {
+  if (!take_settings (self, in, out, n, params, &failure)) {
     if (!self->of_batches.base) {
       g_propagate_error (error, g_steal_pointer (&failure));
       return FALSE;
     }
     gst_gpu_base_transform_post_warning (base, failure);
   }
-  return make_batch_params (&self->of_batches, out, n, params, error) &&
+  return make_batch_params (&self->of_batches, in, out, n, params, error) &&
          gpu_normalize_batch (stream, src, dst, params, n, error);
 }
 

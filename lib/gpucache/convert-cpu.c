@@ -8,7 +8,7 @@
 #include "op-priv.h"
 
 /* Pixels of a strip; even, so that chroma samples belong to one strip. */
-#define STRIP 1024u
+#define STRIP GPU_CONVERT_STRIP
 
 /* A strip's numbers in one row, with the pixel to its left at index 0. */
 typedef struct {
@@ -116,6 +116,17 @@ read_row (const GpuConvertArgs *args, uint32_t x0, uint32_t y, uint32_t n, Row *
     b[x] = gpu_convert_mix (args, 1, in[0], in[1], in[2]);
     c[x] = gpu_convert_mix (args, 2, in[0], in[1], in[2]);
   }
+}
+
+void
+gpu_convert_read_rgb (const GpuConvertArgs *args, uint32_t x0, uint32_t y, uint32_t n,
+                      uint8_t rgb[3][GPU_CONVERT_STRIP])
+{
+  Row row;
+
+  read_row (args, x0, y, n, &row, 0);
+  for (unsigned c = 0; c < 3; c++)
+    write_bytes (rgb[c], row.value[c], n, 1, args->bits);
 }
 
 static void

@@ -366,6 +366,32 @@ find_fast_kernel (const GpuConvertArgs *args)
   return to_gray ? &to_gray_kernel : &quads_kernel;
 }
 
+void
+gpu_convert_make_rgb_args (GpuImage *src, const GpuColorimetry *colorimetry, GpuConvertArgs *args)
+{
+  static const GpuColorimetry full = {.range = GPU_RANGE_FULL};
+  const GpuImageSpec *spec = gpu_image_spec (src);
+  const GpuFormatInfo *from = gpu_format_info (spec->format);
+  const Space src_space = make_space (from, colorimetry);
+  const Space dst_space = make_space (gpu_format_info (GPU_FORMAT_RGB), &full);
+
+  *args = (GpuConvertArgs){.src = make_side (src, from, colorimetry->chroma_site),
+                           .max = 255,
+                           .width = spec->width,
+                           .height = spec->height,
+                           .rows = spec->height};
+  set_matrix (args, &src_space, &dst_space, is_subsampled (from) ? GPU_CONVERT_SUB_BITS : 0, (1 << from->bits) - 1);
+}
+
+bool
+gpu_convert_is_420_in_quads (const GpuConvertArgs *args)
+{
+  const GpuConvertSide *src = &args->src;
+
+  return src->chroma.channels && args->width % 4 == 0 && args->height <= GPU_OP_MAX_QUADS_ROWS && src->pixels.vector &&
+         src->chroma.vector && is_narrow (&src->pixels) && is_narrow (&src->chroma);
+}
+
 /* Through the matrix. */
 static bool
 convert_pixels (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuConvert *params, GError **error)
@@ -489,17 +515,16 @@ convert_tensors (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuConvert
   return gpu_op_launch (op, src, dst, &elements_kernel, &args, extent, error);
 }
 
-static bool
-check_colorimetry (const char *what, const GpuColorimetry *colorimetry, GError **error)
+bool
+gpu_convert_check_colorimetry (const char *name, const char *what, const GpuColorimetry *colorimetry, GError **error)
 {
   if ((unsigned)colorimetry->matrix < GPU_N_MATRICES && (unsigned)colorimetry->range < GPU_N_RANGES &&
       (unsigned)colorimetry->chroma_site < GPU_N_CHROMA_SITES)
     return true;
-  g_set_error (
-      error, GPU_ERROR, GPU_ERROR_INVALID,
-      "Convert knows no matrix %d, range %d and chroma site %d, as the %s is to have: use members of GpuMatrix, "
-      "GpuRange and GpuChromaSite",
-      (int)colorimetry->matrix, (int)colorimetry->range, (int)colorimetry->chroma_site, what);
+  g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+               "%s knows no matrix %d, range %d and chroma site %d, as the %s is to have: use members of GpuMatrix, "
+               "GpuRange and GpuChromaSite",
+               name, (int)colorimetry->matrix, (int)colorimetry->range, (int)colorimetry->chroma_site, what);
   return false;
 }
 
@@ -518,7 +543,8 @@ gpu_convert_image (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *da
   }
   if (!gpu_op_check_devices ("Convert", op->stream, src, dst, error) ||
       !gpu_op_check_size ("Convert", dst, spec->width, spec->height, error) ||
-      !check_colorimetry ("source", &params->src, error) || !check_colorimetry ("destination", &params->dst, error))
+      !gpu_convert_check_colorimetry ("Convert", "source", &params->src, error) ||
+      !gpu_convert_check_colorimetry ("Convert", "destination", &params->dst, error))
     return false;
   if (from->is_tensor != to->is_tensor) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,

@@ -4,8 +4,7 @@
  */
 #include "normalize.h"
 
-#include "normalize-pixel.h"
-#include "op-batch-priv.h"
+#include "normalize-priv.h"
 
 #include <math.h>
 
@@ -263,8 +262,8 @@ find_line (const GpuNormalizeTensorChannel *channel, uint32_t size, GpuNormalize
 }
 
 /* Finding out takes as long as launching, and frame after frame has the same channels, so each thread remembers. */
-static bool
-known_line (const GpuNormalizeTensorChannel *channel, uint32_t size, GpuNormalizeLine *line)
+bool
+gpu_normalize_find_line (const GpuNormalizeTensorChannel *channel, uint32_t size, GpuNormalizeLine *line)
 {
   static _Thread_local KnownLine known[64];
   uint64_t words[sizeof *channel / sizeof (uint64_t)], hash = size;
@@ -302,7 +301,7 @@ set_plane_channels (GpuNormalizePlane *plane, const GpuNormalize *params, const 
     const GpuNormalizeTensorChannel key = {channel->base, channel->factor, channel->shift};
     GpuNormalizeLine line;
 
-    plane->has_steps = plane->has_steps && known_line (&key, 0, &line);
+    plane->has_steps = plane->has_steps && gpu_normalize_find_line (&key, 0, &line);
     if (plane->has_steps)
       plane->step[i] = (GpuNormalizeStep){line.origin, line.high, line.rest};
   }
@@ -362,11 +361,6 @@ check_tensor (GpuImage *src, GpuImage *dst, const GpuNormalize *params, GError *
   const GpuFormatInfo *info = gpu_format_info (gpu_image_spec (src)->format);
   const uint32_t channels = gpu_image_spec (dst)->channels;
 
-  if (info->is_yuv && info->n_channels > 1) {
-    g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
-                 "Normalize makes no tensor of %s: convert it to an RGB format or GRAY8 first", info->name);
-    return false;
-  }
   if (channels != info->n_channels && !(info->has_alpha && channels == 3)) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "Normalize makes a tensor of %u channels of %s, not of %u%s",
                  info->n_channels, info->name, channels, info->has_alpha ? ", or of 3 without the alpha channel" : "");
@@ -400,13 +394,13 @@ set_lines (GpuNormalizeTensorArgs *args)
   for (unsigned c = 0; c < args->dst.channels; c++) {
     args->byte[c] = args->src.group == 1 ? args->at[c] : args->src.at[args->at[c]];
     args->straight = args->straight && args->byte[c] == c;
-    args->has_lines = args->has_lines && known_line (&args->channel[c], args->dst.size, &args->line[c]);
+    args->has_lines = args->has_lines && gpu_normalize_find_line (&args->channel[c], args->dst.size, &args->line[c]);
   }
 }
 
-static bool
-normalize_tensor (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuNormalize *params, const double *factors,
-                  GError **error)
+bool
+gpu_normalize_to_tensor (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuNormalize *params,
+                         const double *factors, GError **error)
 {
   const GpuImageSpec *spec = gpu_image_spec (src);
   const GpuFormatInfo *info = gpu_format_info (spec->format);
@@ -430,7 +424,8 @@ normalize (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *data, void
   const GpuNormalize *params = data;
   const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
   const GpuFormatInfo *info = gpu_format_info (from->format);
-  const bool tensor = gpu_format_info (to->format)->is_tensor;
+  const bool tensor = gpu_format_info (to->format)->is_tensor, from_420 = info->is_yuv && info->n_channels > 1;
+  const GpuFormatInfo *channels = tensor && from_420 ? gpu_format_info (GPU_FORMAT_RGB) : info;
   double factors[GPU_MAX_CHANNELS];
 
   if (tensor ? !gpu_op_check_devices ("Normalize", op->stream, src, dst, error) ||
@@ -444,10 +439,12 @@ normalize (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *data, void
   }
   if (!gpu_op_check_size ("Normalize", dst, from->width, from->height, error) ||
       (!gpu_op_same_memory (src, dst) && !gpu_op_check_apart ("Normalize", src, dst, error)) ||
-      (tensor && !check_tensor (src, dst, params, error)) || !find_factors (params, info, factors, error))
+      (tensor && !check_tensor (src, dst, params, error)) || !find_factors (params, channels, factors, error))
     return false;
-  return tensor ? normalize_tensor (op, src, dst, params, factors, error)
-                : normalize_picture (op, src, dst, params, factors, error);
+  if (!tensor)
+    return normalize_picture (op, src, dst, params, factors, error);
+  return from_420 ? gpu_normalize_420_to_tensor (op, src, dst, params, factors, error)
+                  : gpu_normalize_to_tensor (op, src, dst, params, factors, error);
 }
 
 bool

@@ -7,7 +7,7 @@
  * becomes, in shared memory, and its threads look it up.
  */
 #include "chunk.cuh"
-#include "normalize-pixel.h"
+#include "normalize.cuh"
 #include "quad.cuh"
 #include "table.cuh"
 
@@ -55,13 +55,6 @@ normalize_chunk (const Channels<GpuNormalizeChannel, bytes> &channels, const Gpu
     out.word[i] = gpu_pack_saturated (sample[0], sample[1], gpu_pack_saturated (sample[2], sample[3], 0));
   }
   return out;
-}
-
-/* What selects byte @i of a word, put as the second byte of GPU_NORMALIZE_ABOVE_BITS. */
-static __device__ __forceinline__ uint32_t
-above_selector (uint32_t i)
-{
-  return 0x7404 | i << 4;
 }
 
 /* The same by steps. */
@@ -277,27 +270,6 @@ look_up_rows (const GpuNormalizeTensorArgs &args, uint64_t x0, unsigned n, const
         look_up_quad<size, 4> (args, x0, row, n, pixel, table, stage);
     }
   }
-}
-
-static __device__ __forceinline__ float
-byte_on_line (const GpuNormalizeLine &line, uint32_t word, uint32_t above, uint32_t selector)
-{
-  return gpu_normalize_on_line (line, gpu_float_from_bits (__byte_perm (word, above, selector)));
-}
-
-/* Elements of @size bytes side by side. */
-template <unsigned size, unsigned n>
-static __device__ __forceinline__ void
-pack_elements (const float element[n], uint32_t words[n * size / 4])
-{
-#pragma unroll
-  for (unsigned i = 0; i < n; i += 4 / size)
-    if constexpr (size == 1)
-      words[i / 4] = gpu_pack_saturated (
-          gpu_round_to_integer (element[i]), gpu_round_to_integer (element[i + 1]),
-          gpu_pack_saturated (gpu_round_to_integer (element[i + 2]), gpu_round_to_integer (element[i + 3]), 0));
-    else
-      words[i * size / 4] = size == 2 ? gpu_pack_halves (element[i], element[i + 1]) : gpu_float_bits (element[i]);
 }
 
 /* The pixels of a warp's whole rows, 128 of 3 bytes, as gpu_load_quads() gives them; @rows of them, one in

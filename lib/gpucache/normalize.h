@@ -5,6 +5,7 @@
 #pragma once
 
 #include <gpucache/batch.h>
+#include <gpucache/convert.h>
 #include <gpucache/format.h>
 #include <gpucache/image.h>
 
@@ -24,13 +25,14 @@ typedef enum {
 
 /**
  * GpuNormalize:
- * @base: subtracted from each channel (its mean), in the order R, G, B, A (Y, U, V for YUV formats)
+ * @base: subtracted from each channel (its mean), in the order R, G, B, A (Y, U, V where YUV formats stay pictures)
  * @scale: what each channel is multiplied by; with @scale_is_stddev, its standard deviation
  * @global_scale: multiplies all channels
  * @shift: added to all channels
  * @scale_is_stddev: the channel's factor is 1 / sqrt (scale * scale + epsilon)
  * @epsilon: see there; at least 0
  * @order: of the channels, where the destination is a tensor; the parameters' order stays R, G, B, A
+ * @color: what a 4:2:0 picture's numbers mean, where the destination is a tensor
  *
  * out = (in - base) * factor * global_scale + shift.
  *
@@ -38,7 +40,8 @@ typedef enum {
  * precision, with base, shift and factor * global_scale rounded to it. Padding bytes (the x of RGBx) become 255.
  *
  * To a tensor it is done in double precision and rounded once, to nearest, ties to even: a float is within half a unit
- * of its last place of what these parameters give, and so is a half; 8 bits saturate.
+ * of its last place of what these parameters give, and so is a half; 8 bits saturate. Of 4:2:0 a tensor has R, G, B:
+ * those of 8 bits that gpu_convert() makes of the picture, which saves the RGB picture in between and a launch.
  *
  * Every device gives the same bytes. Entries of channels that the format lacks are not looked at.
  */
@@ -50,6 +53,7 @@ typedef struct {
   bool scale_is_stddev;
   double epsilon;
   GpuChannelOrder order;
+  GpuColorimetry color;
 } GpuNormalize;
 
 /** base 0, scale 1, global_scale 1, shift 0, order R, G, B, A: changes nothing. */
@@ -58,8 +62,9 @@ GPU_API void gpu_normalize_init (GpuNormalize *params);
 /**
  * gpu_normalize:
  * @src: a picture of 8-bit samples
- * @dst: a picture of the same format and size, which may be @src; or, if @src is of an RGB format or GRAY8, a tensor of
- *   the same size with its channels, or with 3 for a picture that has an alpha channel, which is then left out
+ * @dst: a picture of the same format and size, which may be @src; or a tensor of the same size: of an RGB format or
+ * GRAY8 with its channels, or with 3 for a picture that has an alpha channel, which is then left out; of NV12 or I420
+ * with 3
  *
  * No host wait.
  *

@@ -310,7 +310,7 @@ test_normalize (OpFixture *fixture, const void *data)
     from[i] = to[i] = test_spec (make_format (i), width, height);
     gpu_normalize_init (&params[i]);
     params[i].base[0] = (float)(10 * i);
-    params[i].scale[1] = 0.3f * (float)i;
+    params[i].scale[1] = 0.25f * (float)(i + 1);
     params[i].shift = 12.5f;
   }
   check (fixture, from, to, N, false, normalize_one, normalize_all, params, sizeof params[0], 1);
@@ -329,14 +329,17 @@ test_normalize (OpFixture *fixture, const void *data)
   gpu_batch_unref (same);
   gpu_batch_unref (src);
 
-  /* To a model's input: N x 3 x H x W and N x H x W x 3, of sources in several formats. */
-  static const GpuFormat formats[] = {GPU_FORMAT_RGB, GPU_FORMAT_RGBP, GPU_FORMAT_BGRA, GPU_FORMAT_RGBX};
-  for (unsigned round = 0; round < 2 * GPU_N_ELEMENTS; round++) {
+  /* To a model's input: N x 3 x H x W and N x H x W x 3, of sources in several formats; one launch for those of RGB,
+   * one for 4:2:0, or two where those are odd. */
+  static const GpuFormat formats[] = {GPU_FORMAT_RGB, GPU_FORMAT_NV12, GPU_FORMAT_BGRA, GPU_FORMAT_RGBP,
+                                      GPU_FORMAT_I420};
+  for (unsigned round = 0; round < 4 * GPU_N_ELEMENTS; round++) {
+    const uint32_t width = round & 1 ? 45 : 160;
     for (unsigned i = 0; i < N; i++) {
-      from[i] = test_spec (formats[i % G_N_ELEMENTS (formats)], 45, 23);
-      to[i] = tensor ((GpuElement)(round / 2), round % 2 ? GPU_LAYOUT_HWC : GPU_LAYOUT_CHW, 3, 45, 23);
+      from[i] = test_spec (formats[i % G_N_ELEMENTS (formats)], width, 23);
+      to[i] = tensor ((GpuElement)(round / 4), round & 2 ? GPU_LAYOUT_HWC : GPU_LAYOUT_CHW, 3, width, 23);
     }
-    check (fixture, from, to, N, true, normalize_one, normalize_all, params, sizeof params[0], 1);
+    check (fixture, from, to, N, true, normalize_one, normalize_all, params, sizeof params[0], width % 4 ? 3 : 2);
   }
 }
 

@@ -367,6 +367,59 @@ test_double_rounding (OpFixture *fixture, const void *data)
   gpu_image_unref (dst);
 }
 
+/* By conversion and normalisation of the picture in between, both of which have tests of their own. */
+static void
+tensor_of_420_reference (const Picture *src, Picture *dst, const void *data)
+{
+  const TensorCase *test = data;
+  GpuDevice *device = gpu_cpu_device_new ("cpu:8", GPU_CPU_THREADS, 0);
+  g_autoptr (GError) error = NULL;
+  GpuStream *stream = gpu_stream_new (device, false, &error);
+  const GpuImageSpec rgb_spec = test_spec (GPU_FORMAT_RGB, src->spec.width, src->spec.height);
+  GpuImage *from = picture_upload (stream, src), *rgb = test_image_new (device, &rgb_spec, stream);
+  GpuImage *to = picture_upload (stream, dst);
+  GpuConvert convert;
+
+  gpu_convert_init (&convert);
+  convert.src = test->params.color;
+  g_assert_true (gpu_convert (stream, from, rgb, &convert, &error));
+  g_assert_true (gpu_normalize (stream, rgb, to, &test->params, &error));
+  Picture made = picture_download (stream, to);
+  memcpy (dst->bytes, made.bytes, dst->spec.size);
+  picture_clear (&made);
+  gpu_image_unref (from);
+  gpu_image_unref (rgb);
+  gpu_image_unref (to);
+  gpu_stream_unref (stream);
+  gpu_device_unref (device);
+}
+
+static void
+test_tensors_of_420 (OpFixture *fixture, const void *data)
+{
+  static const GpuFormat formats[] = {GPU_FORMAT_NV12, GPU_FORMAT_I420};
+  static const uint32_t sizes[][2] = {{1, 1},   {4, 1},    {4, 4},    {7, 5},   {16, 35},
+                                      {132, 6}, {260, 67}, {640, 33}, {1028, 2}};
+  unsigned turn = 0;
+
+  for (unsigned f = 0; f < G_N_ELEMENTS (formats); f++)
+    for (unsigned e = 0; e < GPU_N_ELEMENTS; e++)
+      for (unsigned layout = 0; layout < GPU_N_LAYOUTS; layout++)
+        for (unsigned i = 0; i < G_N_ELEMENTS (sizes); i++, turn++) {
+          TensorCase test = {all_params[turn % G_N_ELEMENTS (all_params)], 3};
+          g_autoptr (GError) error = NULL;
+          GpuImageSpec spec;
+
+          test.params.order = (GpuChannelOrder)(turn / 2 % 2); /* the same: there is none in memory */
+          test.params.color = (GpuColorimetry){(GpuMatrix)(turn % GPU_N_MATRICES), (GpuRange)(turn / 3 % GPU_N_RANGES),
+                                               (GpuChromaSite)(turn / 2 % GPU_N_CHROMA_SITES)};
+          gpu_image_spec_init_tensor (&spec, (GpuElement)e, (GpuLayout)layout, 3, sizes[i][0], sizes[i][1], &error);
+          g_assert_no_error (error);
+          GpuImageSpec src = picture_spec (formats[f], sizes[i][0], sizes[i][1], (Layout)(turn % 5 % N_LAYOUTS));
+          picture_check (fixture->stream, &src, &spec, normalize_tensor, tensor_of_420_reference, &test);
+        }
+}
+
 typedef struct {
   GpuStream *stream;
   GpuImage *src, *dst;
@@ -437,11 +490,20 @@ test_refusals (OpFixture *fixture, const void *data)
   GpuImage *tensor = test_image_new (fixture->device, &tensor_spec, stream);
   picture_check_error (stream, wide, wide, normalize, &params, "samples of 8 bits, not on P010_10LE");
   picture_check_error (stream, src, tensor, normalize, &params, "makes a tensor of 3 channels of RGB, not of 4");
-  picture_check_error (stream, nv12, tensor, normalize, &params,
-                       "makes no tensor of NV12: convert it to an RGB format");
+  picture_check_error (stream, nv12, tensor, normalize, &params, "makes a tensor of 3 channels of NV12, not of 4");
   picture_check_error (stream, tensor, tensor, normalize, &params, "works on pictures, not on a float32 CHW tensor");
   params.order = (GpuChannelOrder)2;
   picture_check_error (stream, bgra, tensor, normalize, &params, "no channel order number 2");
+  gpu_normalize_init (&params);
+  gpu_image_unref (tensor);
+  gpu_image_spec_init_tensor (&tensor_spec, GPU_ELEMENT_F32, GPU_LAYOUT_CHW, 3, 64, 48, &error);
+  g_assert_no_error (error);
+  tensor = test_image_new (fixture->device, &tensor_spec, stream);
+  params.color.matrix = (GpuMatrix)3;
+  picture_check_error (stream, nv12, tensor, normalize, &params, "Normalize knows no matrix 3");
+  gpu_normalize_init (&params);
+  params.base[2] = NAN;
+  picture_check_error (stream, nv12, tensor, normalize, &params, "base of channel B, not nan");
   gpu_normalize_init (&params);
   gpu_image_unref (wide);
   gpu_image_unref (tensor);
@@ -486,6 +548,7 @@ main (int argc, char **argv)
   OP_TEST ("/normalize/extremes", test_extremes);
   OP_TEST ("/normalize/tensors", test_tensors);
   OP_TEST ("/normalize/lines", test_lines);
+  OP_TEST ("/normalize/tensors-of-420", test_tensors_of_420);
   OP_TEST ("/normalize/double-rounding", test_double_rounding);
   OP_TEST ("/normalize/refusals", test_refusals);
   return g_test_run ();

@@ -469,7 +469,14 @@ void
 gpu_device_trim (GpuDevice *device, uint64_t keep)
 {
   gpu_locks_check_driver ();
-  if (gpu_device_check (device, NULL))
+  if (!gpu_device_check (device, NULL))
+    return;
+  /* What is idle was freed on this stream, which has no other work, and drivers give back only what the host has seen
+   * freed. */
+  gpu_lock (&device->idle_lock, GPU_LOCK_STREAM);
+  const bool seen = !device->idle_stream || gpu_device_stream_synchronize (device, device->idle_stream, NULL);
+  gpu_unlock (&device->idle_lock, GPU_LOCK_STREAM);
+  if (seen)
     device->funcs->trim (device, keep);
 }
 

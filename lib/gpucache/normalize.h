@@ -80,7 +80,8 @@ gpu_normalize (GpuStream *stream, GpuImage *src, GpuImage *dst, const GpuNormali
  * @n: how many those are: 1, or the batch's size
  *
  * gpu_normalize() of each image of @src to that of @dst, which may be the same batch, or a dense one that is a model's
- * input, in one launch, or two if some of @dst are pictures and others tensors.
+ * input, in one launch for each sort: to pictures, to tensors, from 4:2:0 to tensors. What lies at odd addresses, or
+ * has parameters that floats are not enough for, takes one or two more.
  *
  * Returns: false if @error is set
  */

@@ -218,6 +218,8 @@ test_memory (void)
   expect ("cuMemPoolTrimTo 0\n");
   device->funcs->trim (device, 12345);
   expect ("cuMemPoolTrimTo 12345\n");
+  gpu_device_trim (device, 77);
+  expect ("cuStreamSynchronize\ncuMemPoolTrimTo 77\n"); /* of the stream on which idle memory is freed */
   close_device (device);
 }
 

@@ -9,10 +9,12 @@
 #include <pthread.h>
 #include <unistd.h>
 
+/* The signal that asks a thread where it is ends a sleep. */
 static void *
 stand_still (void *data)
 {
-  sleep (1000);
+  for (;;)
+    sleep (1000);
   return NULL;
 }
 

@@ -43,11 +43,10 @@ typedef struct {
 } Bell;
 
 struct GpuCrewSlot {
-  _Alignas(GPU_CACHE_LINES) atomic_int_least64_t next; /* the number of the next piece to be begun */
-  _Atomic (GpuCrewWord *) ready;                       /* where it says up to which number pieces can be done */
-  GpuCrewJob *job;                                     /* for who has taken a piece */
+  _Alignas(GPU_CACHE_LINES) atomic_int_least64_t next;  /* the number of the next piece to be begun */
+  _Alignas(GPU_CACHE_LINES) atomic_int_least64_t ready; /* up to which number pieces can be done */
+  GpuCrewJob *job;                                      /* for who has taken a piece */
   atomic_bool is_taken;
-  GpuCrewWord own; /* for jobs that have no other word */
 };
 
 struct GpuCrew {
@@ -120,13 +119,7 @@ await (GpuCrew *crew, Bell *bell, bool (*is_due) (void *data), void *data)
     sleep_unless (bell, is_due, data);
 }
 
-/* Up to which number pieces can be done; @next: of about now. It stays right, however late it is used. */
-static inline int64_t
-end_of_ready (GpuCrewSlot *slot, int64_t next)
-{
-  return next + (int32_t)(atomic_load (&atomic_load (&slot->ready)->mark) - (uint32_t)next);
-}
-
+/* @end stays right, however late it is used. */
 static bool
 take_before (GpuCrewSlot *slot, int64_t end, int64_t *number)
 {
@@ -135,12 +128,6 @@ take_before (GpuCrewSlot *slot, int64_t end, int64_t *number)
     if (atomic_compare_exchange_weak (&slot->next, number, *number + 1))
       return true;
   return false;
-}
-
-static bool
-take (GpuCrewSlot *slot, int64_t *number)
-{
-  return take_before (slot, end_of_ready (slot, atomic_load (&slot->next)), number);
 }
 
 /* A piece that the caller has taken. */
@@ -159,7 +146,7 @@ do_any (GpuCrew *crew)
 {
   int64_t number;
   for (unsigned i = 0; i < GPU_CREW_JOBS; i++) {
-    if (!take (&crew->slots[i], &number))
+    if (!take_before (&crew->slots[i], atomic_load (&crew->slots[i].ready), &number))
       continue;
     do_piece (crew, &crew->slots[i], number);
     return true;
@@ -171,11 +158,9 @@ static bool
 has_work (void *data)
 {
   GpuCrew *crew = data;
-  for (unsigned i = 0; i < GPU_CREW_JOBS; i++) {
-    const int64_t next = atomic_load (&crew->slots[i].next);
-    if (next < end_of_ready (&crew->slots[i], next))
+  for (unsigned i = 0; i < GPU_CREW_JOBS; i++)
+    if (atomic_load (&crew->slots[i].next) < atomic_load (&crew->slots[i].ready))
       return true;
-  }
   return atomic_load (&crew->ends);
 }
 
@@ -205,8 +190,6 @@ GpuCrew *
 gpu_crew_new (unsigned n_threads, bool lingers)
 {
   GpuCrew *crew = g_aligned_alloc0 (1, sizeof *crew, _Alignof(GpuCrew));
-  for (unsigned i = 0; i < GPU_CREW_JOBS; i++)
-    atomic_init (&crew->slots[i].ready, &crew->slots[i].own);
   crew->lingers = lingers;
   crew->threads = g_new (pthread_t, n_threads);
 
@@ -246,9 +229,7 @@ get_slot (GpuCrew *crew)
   for (unsigned i = 0; i < GPU_CREW_JOBS; i++)
     if (!atomic_exchange (&crew->slots[i].is_taken, true))
       return &crew->slots[i];
-  GpuCrewSlot *slot = g_aligned_alloc0 (1, sizeof *slot, _Alignof(GpuCrewSlot));
-  atomic_init (&slot->ready, &slot->own);
-  return slot;
+  return g_aligned_alloc0 (1, sizeof (GpuCrewSlot), _Alignof(GpuCrewSlot));
 }
 
 void
@@ -256,43 +237,25 @@ gpu_crew_begin (GpuCrew *crew, GpuCrewJob *job)
 {
   GpuCrewSlot *slot = get_slot (crew);
   job->slot = slot;
-  job->word = job->words && is_of_crew (crew, slot) ? &job->words[slot - crew->slots] : NULL;
   job->first = atomic_load (&slot->next);
   job->finished = 0;
   job->done = g_new0 (atomic_bool, job->n);
   slot->job = job;
-
-  GpuCrewWord *ready = job->word ? job->word : &slot->own;
-  atomic_store (&ready->mark, gpu_crew_mark (job, job->ready));
-  atomic_store (&slot->ready, ready);
+  atomic_store (&slot->ready, job->first + job->ready);
   /* The caller takes one of them. */
   if (job->ready > 1)
     ring (&crew->work, job->ready - 1);
 }
 
-bool
+void
 gpu_crew_allow (GpuCrew *crew, GpuCrewJob *job, unsigned ready)
 {
-  if (ready > job->ready) {
-    const unsigned more = ready - job->ready;
-    job->ready = ready;
-    atomic_store (&job->slot->own.mark, gpu_crew_mark (job, ready));
-    ring (&crew->work, more);
-  }
-  return crew->n_threads > 0 && is_of_crew (crew, job->slot);
-}
-
-unsigned
-gpu_crew_mark (const GpuCrewJob *job, unsigned ready)
-{
-  return (uint32_t)job->first + ready;
-}
-
-unsigned
-gpu_crew_ready (const GpuCrewJob *job)
-{
-  const int32_t ready = (int32_t)(atomic_load (&job->word->mark) - (uint32_t)job->first);
-  return (unsigned)MAX (ready, 0);
+  if (ready <= job->ready)
+    return;
+  const unsigned more = ready - job->ready;
+  job->ready = ready;
+  atomic_store (&job->slot->ready, job->first + ready);
+  ring (&crew->work, more);
 }
 
 void
@@ -305,11 +268,10 @@ gpu_crew_rouse (GpuCrew *crew)
 bool
 gpu_crew_help (GpuCrew *crew, GpuCrewJob *job)
 {
+  const unsigned n_helpers = is_of_crew (crew, job->slot) ? crew->n_threads : 0;
   int64_t number;
-  if (!take (job->slot, &number))
+  if (!take_before (job->slot, job->first + job->ready - n_helpers, &number))
     return false;
-  if (job->word && end_of_ready (job->slot, number) > number + 1)
-    ring (&crew->work, INT_MAX);
   do_piece (crew, job->slot, number);
   return true;
 }

@@ -16,11 +16,6 @@ typedef struct GpuCrewSlot GpuCrewSlot;
 /** Does piece @i; on any thread, several at a time. */
 typedef void (*GpuCrewFunc) (void *data, unsigned i);
 
-/** Says up to which piece a job can be done, to all who look for pieces. On a pair of cache lines of its own. */
-typedef struct {
-  _Alignas(128) atomic_uint mark;
-} GpuCrewWord;
-
 /** How many jobs at a time have helpers. What is more than that, its owner does alone. */
 #define GPU_CREW_JOBS 8
 
@@ -30,11 +25,7 @@ struct GpuCrewJob {
   void *data;
   unsigned n;
   unsigned ready; /* how many of the first pieces can be done by now */
-  /* (nullable): GPU_CREW_JOBS of them, for somebody else to say what can be done, as a device does; they stay as long
-   * as the crew, and begin as zero. */
-  GpuCrewWord *words;
 
-  GpuCrewWord *word; /* the job's; NULL if there is none for it: then gpu_crew_allow() says what can be done */
   GpuCrewSlot *slot;
   int64_t first;     /* its first piece's number */
   unsigned finished; /* how many of the first pieces are done */
@@ -54,16 +45,12 @@ void gpu_crew_free (GpuCrew *crew);
 
 /** Puts a job forward; the crew begins at once. */
 void gpu_crew_begin (GpuCrew *crew, GpuCrewJob *job);
-/** @ready of its first pieces can be done, or more; the job has no word. Whether there is a helper to do them. */
-bool gpu_crew_allow (GpuCrew *crew, GpuCrewJob *job, unsigned ready);
-/** What is to be written to the job's word, with release, when @ready of its first pieces can be done. */
-unsigned gpu_crew_mark (const GpuCrewJob *job, unsigned ready);
-/** How many of the job's first pieces can be done, as its word says. */
-unsigned gpu_crew_ready (const GpuCrewJob *job);
+/** @ready of its first pieces can be done, or more. */
+void gpu_crew_allow (GpuCrew *crew, GpuCrewJob *job, unsigned ready);
 /** There will be work soon: who sleeps begins to look for it, if the crew lingers. */
 void gpu_crew_rouse (GpuCrew *crew);
-/** Does a piece that can be done, if there is one that nobody has begun. Who waits for a word calls it now and then:
- * who writes the word wakes nobody. */
+/** For who has to allow more soon, and would be late with that while doing a piece: does one only if more can be done
+ * than there are helpers, who have enough until then. */
 bool gpu_crew_help (GpuCrew *crew, GpuCrewJob *job);
 /** For who looks for something again and again: lets others go first, or, where processors are many, a moment pass. */
 void gpu_crew_pause (GpuCrew *crew);

@@ -143,8 +143,6 @@ struct GpuDevice {
   GpuStream *internal;                /* stands in where no consumer stream is given */
   void *idle_stream;                  /* native; has no work: idle memory is freed on it */
   _Atomic (GpuCrew *) crew;           /* helps to copy memory of the host's; made when first needed */
-  _Atomic (GpuCrewWord *) crew_words; /* for it; the same */
-  atomic_bool writes_no_words;        /* streams cannot */
   GpuCallCounts *calls;               /* an array; see device.c */
 
   /* Every thread reads what is above, and some write what is below: it lies on other cache lines. */
@@ -155,7 +153,7 @@ struct GpuDevice {
   /* The first error that made the device lost; every later one begins with its text. */
   pthread_mutex_t lock;
   char *lost_reason;
-  GArray *abandoned; /* memory that goes with the device; under lock */
+  GArray *abandoned; /* memory that nobody holds any more and that was not freed; under lock */
 
   /* Failure injection, by GpuCall. */
   atomic_uint fail_skip[GPU_N_CALLS];
@@ -202,8 +200,8 @@ bool gpu_device_begin_call (GpuDevice *device, GpuCall call, GError **error);
 bool gpu_device_alloc (GpuDevice *device, GpuMemoryKind kind, size_t size, size_t alignment, void *stream, void **data,
                        GError **error);
 bool gpu_device_free (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, void *stream, GError **error);
-/** Memory that goes with the device, if everything turns out to be complete then: what has no other owner, or cannot be
- * freed now, since the device, or another one that was reading it, is lost. */
+/** Memory that nobody holds any more and that cannot be freed now, since the device, or another one that was reading
+ * it, is lost: it goes with the device, if everything turns out to be complete then. */
 void gpu_device_abandon (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size);
 /** Stream-ordered memory that the host may touch at once: allocated where nothing else is, and waited for. */
 bool gpu_device_alloc_complete (GpuDevice *device, size_t size, size_t alignment, void **data, GError **error);

@@ -25,20 +25,17 @@ typedef struct {
  *   meanwhile, which is in the beginning on the way in, and at the end on the way out; many in between, as the device
  *   pauses after each move.
  * @times: (nullable): filled in
- * @asks: whether the host asks which slices have come, by an event for each move, instead of finding it in memory that
- *   the device writes; so it is where the device cannot
  * @copy: (nullable): instead of memcpy()
  */
 typedef struct {
   size_t slice_bytes;
   unsigned least, most;
   GpuStagingTimes *times;
-  bool asks;
   void (*copy) (void *dst, const void *src, size_t size);
 } GpuStagingPlan;
 
 /** What gpu_image_upload() and gpu_image_download() take. */
-GpuStagingPlan gpu_staging_default_plan (void);
+GpuStagingPlan gpu_staging_default_plan (bool inwards);
 
 /** As gpu_image_upload() through pinned memory by @plan, whatever the device. */
 bool gpu_image_stage_in (GpuStream *stream, GpuImage *image, const void *host, const GpuImageSpec *host_spec,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * What copies between the device and plain memory are made of: the device's part, whole and in moves as staged copies
- * have it; the host's part by threads of a crew; both one after the other; and staged copies, in which they overlap: as
- * the library has them, and with one thing changed at a time. Then when a staged copy is how far. Together they tell
- * what holds one up: the pauses between the device's moves, the host's memory, threads that look for work beside those
- * that have some, or the waits of the one for the other.
+ * have it; the host's part by threads of a crew; and staged copies, in which they overlap: as the library has them, and
+ * with one thing changed at a time. Then when a staged copy is how far. Together they tell what holds one up: the
+ * pauses between the device's moves, the host's memory, threads that look for work beside those that have some, or the
+ * waits of the one for the other.
  */
 #include "bench.h"
 
@@ -29,7 +29,6 @@ typedef struct {
   unsigned threads; /* with the caller */
   bool sleeps;      /* the crew does not linger */
   size_t slice_kib, most_kib;
-  bool asks;
   HostCopy *copy;
 } Plan;
 
@@ -39,7 +38,6 @@ typedef struct {
   GpuImageSpec spec; /* tight: rows follow one another in plain memory, too */
   bool outwards;
   GpuImage *image[N_FRAMES], *pinned[N_FRAMES];
-  GpuImage *word; /* pinned, for the stream to write to */
   uint8_t *plain[N_FRAMES];
   GpuThrottle *throttle;
   const Plan *crew; /* what the device's crew is like now; NULL: not known */
@@ -52,7 +50,6 @@ typedef struct {
   double (*run) (void *data, unsigned n);
   Plan plan;         /* of staged copies; of the host's part, threads and slices */
   size_t move_bytes; /* of the device's part in moves */
-  bool writes_words; /* and each is told by a word instead of an event */
   bool one_by_one;   /* the host waits for each frame */
 } Row;
 
@@ -107,13 +104,7 @@ cut (const Row *row, unsigned frame, GpuImage *image[MAX_MOVES], GpuImage *pinne
   return n;
 }
 
-static bool
-write_word (GpuDevice *device, void *native, void *data, GError **error)
-{
-  return gpu_device_write_word (device, gpu_image_data (data), 1, native, error);
-}
-
-/* With an event or a word after each move. */
+/* With an event after each move. */
 static double
 run_moves (void *data, unsigned n)
 {
@@ -128,10 +119,7 @@ run_moves (void *data, unsigned n)
   for (unsigned i = 0; i < n; i++)
     for (unsigned k = 0; k < n_moves; k++) {
       device_copy (row->bench, image[i % N_FRAMES][k], pinned[i % N_FRAMES][k]);
-      if (row->writes_words)
-        gpu_stream_submit (row->bench->stream, write_word, row->bench->word, &error);
-      else
-        gpu_point_mark (&point, row->bench->stream, &error);
+      gpu_point_mark (&point, row->bench->stream, &error);
       bench_check (error);
     }
   wait (row->bench);
@@ -198,7 +186,7 @@ host_copy (const Row *row, GpuCrew *crew, unsigned frame)
                   .dst = bench->outwards ? plain : pinned,
                   .src = bench->outwards ? pinned : plain,
                   .size = bench->spec.size,
-                  .slice = gpu_staging_default_plan ().slice_bytes};
+                  .slice = gpu_staging_default_plan (!bench->outwards).slice_bytes};
   const unsigned n = (unsigned)((what.size + what.slice - 1) / what.slice);
   GpuCrewJob job = {.func = copy_slice, .data = &what, .n = n, .ready = n};
   gpu_crew_begin (crew, &job);
@@ -238,28 +226,6 @@ run_host (void *data, unsigned n)
   return ns;
 }
 
-static double
-run_in_turn (void *data, unsigned n)
-{
-  const Row *row = data;
-  Bench *bench = row->bench;
-  GpuCrew *crew = new_crew (&row->plan);
-  host_copy (row, crew, N_FRAMES - 1);
-  const double start = bench_now ();
-  for (unsigned i = 0; i < n; i++) {
-    const unsigned frame = i % N_FRAMES;
-    if (!bench->outwards)
-      host_copy (row, crew, frame);
-    device_copy (bench, bench->image[frame], bench->pinned[frame]);
-    wait (bench);
-    if (bench->outwards)
-      host_copy (row, crew, frame);
-  }
-  const double ns = bench_now () - start;
-  gpu_crew_free (crew);
-  return ns;
-}
-
 static void
 stage (Bench *bench, unsigned frame, GpuStagingPlan plan)
 {
@@ -281,16 +247,15 @@ set_crew (Bench *bench, const Plan *plan)
 }
 
 static GpuStagingPlan
-staging_plan (const Plan *plan)
+staging_plan (const Bench *bench, const Plan *plan)
 {
-  GpuStagingPlan made = gpu_staging_default_plan ();
+  GpuStagingPlan made = gpu_staging_default_plan (!bench->outwards);
   const size_t least_bytes = made.least * made.slice_bytes;
   const size_t most_bytes = plan->most_kib ? plan->most_kib << 10 : made.most * made.slice_bytes;
   if (plan->slice_kib)
     made.slice_bytes = plan->slice_kib << 10;
   made.least = (unsigned)(least_bytes / made.slice_bytes);
   made.most = (unsigned)(most_bytes / made.slice_bytes);
-  made.asks = plan->asks;
   made.copy = plan->copy;
   return made;
 }
@@ -301,7 +266,7 @@ run_staged (void *data, unsigned n)
 {
   const Row *row = data;
   Bench *bench = row->bench;
-  const GpuStagingPlan plan = staging_plan (&row->plan);
+  const GpuStagingPlan plan = staging_plan (bench, &row->plan);
   GError *error = NULL;
   set_crew (bench, &row->plan);
   stage (bench, N_FRAMES - 1, plan);
@@ -329,12 +294,10 @@ static void
 add_device_rows (GArray *rows, Bench *bench)
 {
   const Row moves = {.bench = bench, .run = run_moves, .move_bytes = 1 << 20};
-  Row words = moves;
-  words.writes_words = true;
   add (rows, (Row){.bench = bench, .run = run_device}, "the device's copies");
-  add (rows, (Row){.bench = bench, .run = run_device, .one_by_one = true}, "the device's copies, each waited for");
+  if (bench->outwards)
+    add (rows, (Row){.bench = bench, .run = run_device, .one_by_one = true}, "the device's copies, each waited for");
   add (rows, moves, "the device's copies, 1 MiB at a time, each with an event");
-  add (rows, words, "the device's copies, 1 MiB at a time, each with a word");
 }
 
 static bool
@@ -343,23 +306,21 @@ is_possible (const Plan *plan)
   return plan->threads <= g_get_num_processors ();
 }
 
-/* The host's part, and both in turn. */
 static void
-add_host_rows (GArray *rows, Bench *bench)
+add_host_row (GArray *rows, Bench *bench)
 {
-  static const Plan plans[] = {
-    {.name = "the host's memcpy(), 4 threads", .threads = 4, .copy = copy_plainly},
-    {.name = "the host's memcpy(), 8 threads", .threads = 8, .copy = copy_plainly},
-    {.name = "the host's memcpy(), 12 threads", .threads = 12, .copy = copy_plainly},
-#if defined __x86_64__
-    {.name = "the host's stores past the caches, 8 threads", .threads = 8, .copy = copy_past_caches},
-#endif
-  };
-  static const Plan in_turn = {.name = "the device's copy and the host's in turn", .copy = copy_plainly};
-  for (size_t i = 0; i < G_N_ELEMENTS (plans); i++)
-    if (is_possible (&plans[i]))
-      add (rows, (Row){.bench = bench, .run = run_host, .plan = plans[i]}, plans[i].name);
-  add (rows, (Row){.bench = bench, .run = run_in_turn, .plan = in_turn}, in_turn.name);
+  static const Plan plan = {.name = "the host's memcpy(), 8 threads", .threads = 8, .copy = copy_plainly};
+  if (is_possible (&plan))
+    add (rows, (Row){.bench = bench, .run = run_host, .plan = plan}, plan.name);
+}
+
+/* Whether it is not the library's plan once more. */
+static bool
+is_other (const Bench *bench, const Plan *plan)
+{
+  const GpuStagingPlan own = gpu_staging_default_plan (!bench->outwards);
+  return plan->slice_kib << 10 != own.slice_bytes && plan->most_kib << 10 != own.most * own.slice_bytes &&
+         (plan->threads == 0 || helpers_of (plan) != gpu_crew_best_size ());
 }
 
 /* The first one is the library's. */
@@ -368,22 +329,20 @@ add_staged_rows (GArray *rows, Bench *bench)
 {
   static const Plan plans[] = {
     {.name = "staged"},
-    {.name = "staged, events are asked", .asks = true},
     {.name = "staged, nobody lingers", .sleeps = true},
 #if defined __x86_64__
     {.name = "staged, stores past the caches", .copy = copy_past_caches},
 #endif
-    {.name = "staged by 2 threads", .threads = 2},
     {.name = "staged by 4 threads", .threads = 4},
-    {.name = "staged by 6 threads", .threads = 6},
     {.name = "staged by 8 threads", .threads = 8},
     {.name = "staged by 12 threads", .threads = 12},
+    {.name = "staged, slices of 32 KiB", .slice_kib = 32},
     {.name = "staged, slices of 64 KiB", .slice_kib = 64},
     {.name = "staged, slices of 128 KiB", .slice_kib = 128},
-    {.name = "staged, moves of up to 4 MiB", .most_kib = 4096},
+    {.name = "staged, moves of up to 2 MiB", .most_kib = 2048},
   };
   for (size_t i = 0; i < G_N_ELEMENTS (plans); i++)
-    if (is_possible (&plans[i]) && !(plans[i].asks && !bench->outwards))
+    if (is_possible (&plans[i]) && is_other (bench, &plans[i]))
       add (rows, (Row){.bench = bench, .run = run_staged, .plan = plans[i]}, plans[i].name);
 }
 
@@ -392,7 +351,7 @@ measure_parts (Bench *bench, const char *title)
 {
   g_autoptr (GArray) rows = g_array_new (false, false, sizeof (Row));
   add_device_rows (rows, bench);
-  add_host_rows (rows, bench);
+  add_host_row (rows, bench);
   add_staged_rows (rows, bench);
 
   g_autofree BenchCase *cases = g_new0 (BenchCase, rows->len);
@@ -422,7 +381,7 @@ measure_times (Bench *bench, const char *title)
   double us[G_N_ELEMENTS (marks)][N_TIMES];
   static const Plan crew = {.name = "the library's"};
   GpuStagingTimes times;
-  GpuStagingPlan plan = gpu_staging_default_plan ();
+  GpuStagingPlan plan = gpu_staging_default_plan (!bench->outwards);
   set_crew (bench, &crew);
   plan.times = &times;
   for (int i = -10; i < N_TIMES; i++) {
@@ -478,13 +437,10 @@ int
 main (int argc, char **argv)
 {
   Bench bench = {.device = bench_init (argc, argv)};
-  const GpuImageSpec word = bench_spec (GPU_FORMAT_GRAY8, sizeof (atomic_uint), 1);
   bench.stream = bench_stream_new (bench.device);
   bench.throttle = gpu_throttle_new (8);
-  bench.word = bench_image_new (bench.device, &word, GPU_MEMORY_HOST, bench.stream);
   measure_shape (&bench, GPU_FORMAT_RGBA, 1920, 1080);
   measure_shape (&bench, GPU_FORMAT_NV12, 3840, 2160);
-  gpu_image_unref (bench.word);
   gpu_throttle_free (bench.throttle);
   gpu_stream_unref (bench.stream);
   gpu_device_unref (bench.device);

@@ -70,7 +70,6 @@ typedef enum {
   GPU_CPU_COPY,
   GPU_CPU_FILL,
   GPU_CPU_FREE,
-  GPU_CPU_WORD,
   GPU_CPU_HOST_CALL,
   GPU_CPU_RECORD,
   GPU_CPU_WAIT,
@@ -93,10 +92,6 @@ struct GpuCpuCommand {
       /* Of frees: what goes back to the system, NULL if a later allocation on the same stream has taken it over. */
       GpuCpuBlock *block;
     } copy;
-    struct {
-      atomic_uint *address;
-      unsigned value;
-    } word;
     struct {
       void (*func) (void *data);
       void *data;

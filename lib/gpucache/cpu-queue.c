@@ -95,9 +95,6 @@ execute (const GpuCpuCommand *command)
   case GPU_CPU_FREE:
     gpu_cpu_fill_rows (&command->copy.rows, command->copy.value);
     break;
-  case GPU_CPU_WORD:
-    atomic_store_explicit (command->word.address, command->word.value, memory_order_release);
-    break;
   case GPU_CPU_HOST_CALL:
     command->call.func (command->call.data);
     break;

@@ -48,7 +48,6 @@
   ENTRY (StreamSynchronize, 2000)                                                                                      \
   ENTRY (StreamWaitEvent, 3020)                                                                                        \
   ENTRY (StreamWaitValue32, 11070)                                                                                     \
-  ENTRY (StreamWriteValue32, 11070)                                                                                    \
   ENTRY (EventCreate, 2000)                                                                                            \
   ENTRY (EventDestroy, 4000)                                                                                           \
   ENTRY (EventRecord, 2000)                                                                                            \

@@ -109,7 +109,6 @@ bool gpu_cuda_launch (GpuDevice *device, const GpuKernel *kernel, const void *ar
                       GError **error);
 bool gpu_cuda_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *args, const void *table, uint32_t n,
                             GpuExtent extent, void *stream, GError **error);
-bool gpu_cuda_write_word (GpuDevice *device, atomic_uint *word, unsigned value, void *stream, GError **error);
 bool gpu_cuda_host_call (GpuDevice *device, void (*func) (void *data), void *data, void *stream, GError **error);
 
 bool gpu_cuda_gate_create (GpuDevice *device, void **gate, GError **error);

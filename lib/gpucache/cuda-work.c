@@ -284,19 +284,6 @@ gpu_cuda_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *a
   return launch (device, kernel->table_name, kernel->block, &parameter, extent, stream, error);
 }
 
-/* By the default, the write comes with a barrier after what was before it on the stream. */
-bool
-gpu_cuda_write_word (GpuDevice *device, atomic_uint *word, unsigned value, void *stream, GError **error)
-{
-  GpuCudaDevice *self = gpu_cuda_device (device);
-
-  if (!gpu_cuda_enter (self, error))
-    return false;
-  return gpu_cuda_leave_with (
-      self, self->cu->StreamWriteValue32 (stream, (CUdeviceptr)(uintptr_t)word, value, CU_STREAM_WRITE_VALUE_DEFAULT),
-      "cuStreamWriteValue32", error);
-}
-
 bool
 gpu_cuda_host_call (GpuDevice *device, void (*func) (void *data), void *data, void *stream, GError **error)
 {

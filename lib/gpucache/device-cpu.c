@@ -273,17 +273,6 @@ cpu_launch_table (GpuDevice *base, const GpuKernel *kernel, const void *args, co
 }
 
 static bool
-cpu_write_word (GpuDevice *base, atomic_uint *word, unsigned value, void *stream, GError **error)
-{
-  GpuCpuCommand *command = gpu_cpu_command_new (GPU_CPU_WORD, 0);
-
-  command->word.address = word;
-  command->word.value = value;
-  submit (base, stream, command);
-  return true;
-}
-
-static bool
 cpu_host_call (GpuDevice *base, void (*func) (void *data), void *data, void *stream, GError **error)
 {
   GpuCpuCommand *command = gpu_cpu_command_new (GPU_CPU_HOST_CALL, 0);
@@ -348,7 +337,6 @@ static const GpuDeviceFuncs cpu_funcs = {
     .fill = cpu_fill,
     .launch = cpu_launch,
     .launch_table = cpu_launch_table,
-    .write_word = cpu_write_word,
     .host_call = cpu_host_call,
     .gate_create = cpu_gate_create,
     .gate_hold = cpu_gate_hold,

@@ -58,7 +58,6 @@ static const GpuDeviceFuncs cuda_funcs = {
     .fill = gpu_cuda_fill,
     .launch = gpu_cuda_launch,
     .launch_table = gpu_cuda_launch_table,
-    .write_word = gpu_cuda_write_word,
     .host_call = gpu_cuda_host_call,
     .gate_create = gpu_cuda_gate_create,
     .gate_hold = gpu_cuda_gate_hold,

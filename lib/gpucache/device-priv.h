@@ -103,9 +103,6 @@ typedef struct {
    * this returns, at @args. */
   bool (*launch_table) (GpuDevice *device, const GpuKernel *kernel, const void *args, const void *table, uint32_t n,
                         GpuExtent extent, void *stream, GError **error);
-  /* Stores @value in a word of host memory that was allocated here once the work so far is complete: who reads it with
-   * acquire reads what that work wrote. */
-  bool (*write_word) (GpuDevice *device, atomic_uint *word, unsigned value, void *stream, GError **error);
   /* Calls @func on some thread once the work so far is complete; it must be short and call nothing of the device's. */
   bool (*host_call) (GpuDevice *device, void (*func) (void *data), void *data, void *stream, GError **error);
 
@@ -231,7 +228,6 @@ bool gpu_device_launch (GpuDevice *device, const GpuKernel *kernel, const void *
                         GError **error);
 bool gpu_device_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *args, const void *table,
                               uint32_t n, GpuExtent extent, void *stream, GError **error);
-bool gpu_device_write_word (GpuDevice *device, atomic_uint *word, unsigned value, void *stream, GError **error);
 bool gpu_device_host_call (GpuDevice *device, void (*func) (void *data), void *data, void *stream, GError **error);
 
 /* peer.c: devices among each other. */

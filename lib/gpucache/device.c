@@ -680,18 +680,6 @@ gpu_device_launch_table (GpuDevice *device, const GpuKernel *kernel, const void 
   return end (device, ok, failure, error);
 }
 
-/* Tells what an event's record would. */
-bool
-gpu_device_write_word (GpuDevice *device, atomic_uint *word, unsigned value, void *stream, GError **error)
-{
-  GError *failure = NULL;
-
-  if (!begin (device, GPU_CALL_EVENT_RECORD, error))
-    return false;
-  bool ok = device->funcs->write_word (device, word, value, stream, &failure);
-  return end (device, ok, failure, error);
-}
-
 bool
 gpu_device_host_call (GpuDevice *device, void (*func) (void *data), void *data, void *stream, GError **error)
 {

@@ -52,8 +52,7 @@ GPU_API unsigned gpu_cpu_device_run (GpuDevice *device, unsigned steps, uint32_t
  * GpuCall:
  *
  * A device call that can be made to fail. ALLOC includes pinning in place; EVENT_WAIT is every wait of the host, for an
- * event or a whole stream; STREAM_WAIT one stream's wait for another; EVENT_RECORD includes words that a stream writes,
- * COPY fills, LAUNCH host functions.
+ * event or a whole stream; STREAM_WAIT one stream's wait for another; COPY includes fills, LAUNCH host functions.
  */
 typedef enum {
   GPU_CALL_ALLOC,

@@ -413,28 +413,6 @@ emulated_StreamWaitValue32 (CUstream stream, CUdeviceptr address, cuuint32_t val
   return flags == CU_STREAM_WAIT_VALUE_GEQ ? submit (stream, run_gate, &gate, sizeof gate) : CUDA_ERROR_INVALID_VALUE;
 }
 
-typedef struct {
-  atomic_uint *address;
-  unsigned value;
-} Word;
-
-static void
-run_write (void *data)
-{
-  const Word *self = data;
-
-  atomic_store_explicit (self->address, self->value, memory_order_release);
-}
-
-static CUresult
-emulated_StreamWriteValue32 (CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
-{
-  const Word word = {(atomic_uint *)(uintptr_t)address, value};
-
-  return flags == CU_STREAM_WRITE_VALUE_DEFAULT ? submit (stream, run_write, &word, sizeof word)
-                                                : CUDA_ERROR_INVALID_VALUE;
-}
-
 static CUresult
 emulated_EventCreate (CUevent *event, unsigned flags)
 {

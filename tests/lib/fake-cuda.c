@@ -457,16 +457,6 @@ fake_StreamWaitValue32 (CUstream stream, CUdeviceptr address, cuuint32_t value, 
 }
 
 static CUresult
-fake_StreamWriteValue32 (CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
-{
-  CUresult result = in_context (stream, called ("cuStreamWriteValue32 %u %u", value, flags));
-
-  if (result == CUDA_SUCCESS)
-    atomic_store ((atomic_uint *)(uintptr_t)address, value);
-  return result;
-}
-
-static CUresult
 fake_EventCreate (CUevent *event, unsigned flags)
 {
   CUresult result = called ("cuEventCreate %u", flags);

@@ -503,22 +503,6 @@ test_host_call (void)
   close_device (device);
 }
 
-static void
-test_write_word (void)
-{
-  GpuDevice *device = open_device (0);
-  g_autoptr (GError) error = NULL;
-  atomic_uint word = 0;
-
-  g_assert_true (device->funcs->write_word (device, &word, 7, NULL, &error));
-  expect ("cuStreamWriteValue32 7 0\n");
-  g_assert_cmpuint (atomic_load (&word), ==, 7);
-  fake->fail ("cuStreamWriteValue32", 0, CUDA_ERROR_LAUNCH_FAILED);
-  g_assert_false (device->funcs->write_word (device, &word, 8, NULL, &error));
-  g_assert_error (error, GPU_ERROR, GPU_ERROR_DEVICE_LOST);
-  close_device (device);
-}
-
 /* A picture of 12 slices, which goes to plain memory in moves of 4, 2, 2, 2 and 2. Returns: the calls for that. */
 static char *
 stage_out (GpuStream *stream)
@@ -799,7 +783,6 @@ main (int argc, char **argv)
   g_test_add_func ("/device-cuda/wide-rows", test_wide_rows);
   g_test_add_func ("/device-cuda/launch", test_launch);
   g_test_add_func ("/device-cuda/host-call", test_host_call);
-  g_test_add_func ("/device-cuda/write-word", test_write_word);
   g_test_add_func ("/device-cuda/open/limits-of-none", test_limits_of_none);
   g_test_add_func ("/device-cuda/staged-out", test_staged_out);
   g_test_add_func ("/device-cuda/gates", test_gates);

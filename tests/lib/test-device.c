@@ -7,7 +7,6 @@
 
 #include "gpucache/stream-priv.h"
 
-#include <sched.h>
 #include <string.h>
 
 #define SIZE 4096
@@ -318,42 +317,6 @@ new_stream (GpuDevice *device)
   return stream;
 }
 
-/* Who sees the word sees what came before it, without asking the device; and it is not there before. */
-static void
-test_write_word (Seam *seam, const void *data)
-{
-  g_autoptr (GError) error = NULL;
-  void *bytes, *memory;
-
-  g_assert_true (gpu_device_alloc (seam->device, GPU_MEMORY_HOST, SIZE, 256, NULL, &bytes, &error));
-  g_assert_true (gpu_device_alloc (seam->device, GPU_MEMORY_HOST, 256, 256, NULL, &memory, &error));
-  atomic_uint *word = memory;
-  memset (bytes, 0, SIZE);
-  for (unsigned round = 1; round < 20; round++) {
-    atomic_store (word, 0);
-    void *gate = seam_close (seam, seam->s);
-    seam_fill (seam, bytes, SIZE, (uint8_t)round, seam->s);
-    g_assert_true (gpu_device_write_word (seam->device, word, 0x80000000u + round, seam->s, &error));
-    g_assert_cmpuint (atomic_load (word), ==, 0);
-    if (test_is_lazy ()) {
-      seam_open (seam, gate, seam->s);
-    } else {
-      seam->device->funcs->gate_open (seam->device, gate);
-      while (atomic_load (word) == 0)
-        sched_yield ();
-    }
-    g_assert_cmpuint (atomic_load (word), ==, 0x80000000u + round);
-    for (size_t i = 0; i < SIZE; i++)
-      g_assert_cmpuint (((uint8_t *)bytes)[i], ==, round);
-    if (!test_is_lazy ()) {
-      seam_sync (seam, seam->s);
-      seam->device->funcs->gate_destroy (seam->device, gate);
-    }
-  }
-  g_assert_true (gpu_device_free (seam->device, GPU_MEMORY_HOST, memory, 256, NULL, &error));
-  g_assert_true (gpu_device_free (seam->device, GPU_MEMORY_HOST, bytes, SIZE, NULL, &error));
-}
-
 static void
 test_gate (Seam *seam, const void *data)
 {
@@ -611,7 +574,6 @@ main (int argc, char **argv)
   SEAM_TEST ("/device/stream/destroy-pending", test_stream_destroy_pending);
   SEAM_TEST ("/device/copy-rows", test_copy_rows);
   SEAM_TEST ("/device/host-call", test_host_call);
-  SEAM_TEST ("/device/write-word", test_write_word);
   g_test_add_func ("/device/destroy-waits", test_destroy_waits);
   SEAM_TEST ("/device/gate/holds", test_gate);
   SEAM_TEST ("/device/gate/free-opens", test_gate_free);

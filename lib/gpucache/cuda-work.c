@@ -277,7 +277,7 @@ gpu_cuda_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *a
     uint8_t first[GPU_TABLE_BYTES - GPU_TABLE_HEAD_BYTES];
   } parameter;
 
-  G_STATIC_ASSERT (G_STRUCT_OFFSET (typeof (parameter), first) == GPU_TABLE_HEAD_BYTES);
+  G_STATIC_ASSERT (G_STRUCT_OFFSET (__typeof__ (parameter), first) == GPU_TABLE_HEAD_BYTES);
   parameter.entries = table;
   memcpy (parameter.first, args, kernel->args_size * MIN ((size_t)n, GPU_TABLE_FIRST (kernel->args_size)));
   extent.z = n;

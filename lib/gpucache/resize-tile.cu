@@ -29,8 +29,8 @@ make_groups (const GpuTileAxis &axis, uint32_t first, uint32_t n)
 
   if (low >= high)
     return Groups{first, 0, 0, 0, 0};
-  return Groups{first, low, high, (uint32_t)axis.spans[2 * (low - axis.first)],
-                (uint32_t)axis.spans[2 * (high - axis.first) - 1]};
+  return Groups{first, low, high, (uint32_t)__ldg (axis.spans + 2 * (low - axis.first)),
+                (uint32_t)__ldg (axis.spans + 2 * (high - axis.first) - 1)};
 }
 
 /* What a block has in shared memory. Arguments are there, too: they take no registers before they are needed. */
@@ -471,11 +471,16 @@ run_resize_filter_tiles (const GpuTileArgs &args)
     return;
   if (thread < sizeof plane / 4)
     ((uint32_t *)&tile.plane)[thread] = ((const uint32_t *)&plane)[thread];
-  if (thread == 0) {
-    const uint32_t columns = 1u << plane.tile_shift, rows = plane.tile_height / GPU_TILE_GROUP;
+  /* A thread for each direction, of different warps: neither waits for what the other one reads. */
+  if (thread == THREADS - 32) {
+    const uint32_t columns = 1u << plane.tile_shift;
+    Groups x = make_groups (plane.x, blockIdx.x * columns, columns);
 
-    tile.x = make_groups (plane.x, blockIdx.x * columns, columns);
-    tile.x.start &= ~(gpu_tile_unit (plane.bytes) - 1);
+    x.start &= ~(gpu_tile_unit (plane.bytes) - 1);
+    tile.x = x;
+  } else if (thread == THREADS - 64) {
+    const uint32_t rows = plane.tile_height / GPU_TILE_GROUP;
+
     tile.y = make_groups (plane.y, (uint32_t)(blockIdx.y - args.rows.first[i]) * rows, rows);
   }
   __syncthreads ();

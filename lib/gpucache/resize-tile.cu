@@ -33,11 +33,22 @@ make_groups (const GpuTileAxis &axis, uint32_t first, uint32_t n)
                 (uint32_t)__ldg (axis.spans + 2 * (high - axis.first) - 1)};
 }
 
+/* Where in the source group @group begins, or the nearest one that has weights. */
+static __device__ __forceinline__ uint32_t
+group_start (const GpuTileAxis &axis, uint32_t group)
+{
+  const uint32_t known = min (max (group, axis.first), axis.first + axis.n - 1);
+
+  return (uint32_t)__ldg (axis.spans + 2 * (known - axis.first));
+}
+
 /* What a block has in shared memory. Arguments are there, too: they take no registers before they are needed. */
 struct Tile {
   GpuTilePlane plane;
   Groups x;
   Groups y;
+  uint32_t x_start[GPU_TILE_SIZE / GPU_TILE_GROUP]; /* of each group */
+  uint32_t y_start[GPU_TILE_SIZE / GPU_TILE_GROUP];
   alignas (16) uint32_t words[GPU_TILE_WORDS]; /* columns first, then lines of the source */
 };
 
@@ -367,7 +378,7 @@ filter_columns (const Tile &tile, uint32_t group, unsigned column, uint32_t pixe
   const GpuTilePlane &plane = tile.plane;
   const uint32_t words = plane.column_words, channel_words = GPU_TILE_SIZE * words;
   const Weights weights = load_weights (plane.y, group);
-  const uint32_t start = (uint32_t)__ldg (plane.y.spans + 2 * (group - plane.y.first)) - tile.y.start;
+  const uint32_t start = tile.y_start[group - tile.y.first] - tile.y.start;
   const uint32_t *p = tile.words + column * words + start / 4 + threadIdx.x % 4;
 
   if constexpr (channels == 1) {
@@ -439,11 +450,10 @@ make_tile (Tile &tile)
 {
   if (tile.x.high && tile.y.high) {
     const GpuTilePlane &plane = tile.plane;
-    const uint32_t group = tile.x.first + (threadIdx.y & ((1u << plane.tile_shift) - 1));
+    const uint32_t column = threadIdx.y & ((1u << plane.tile_shift) - 1), group = tile.x.first + column;
     const bool has_group = group >= tile.x.low && group < tile.x.high;
-    const uint32_t known = has_group ? group : tile.x.low;
-    const Weights weights = load_weights (plane.x, known);
-    const uint32_t start = (uint32_t)__ldg (plane.x.spans + 2 * (known - plane.x.first)) - tile.x.start;
+    const Weights weights = load_weights (plane.x, has_group ? group : tile.x.low);
+    const uint32_t start = tile.x_start[column] - tile.x.start;
 
 #pragma unroll 1
     for (uint32_t y = tile.y.start; y < tile.y.end; y += plane.chunk) {
@@ -463,6 +473,7 @@ static __device__ __forceinline__ void
 run_resize_filter_tiles (const GpuTileArgs &args)
 {
   static_assert (sizeof (GpuTilePlane) % 4 == 0 && sizeof (GpuTilePlane) / 4 <= THREADS, "a thread copies one word");
+  static_assert (GPU_TILE_WARPS == 4, "four warps share what comes first");
   __shared__ Tile tile;
   const unsigned thread = threadIdx.y * 32 + threadIdx.x, i = gpu_plane_of_row (args.rows, blockIdx.y);
   const GpuTilePlane &plane = args.plane[i];
@@ -471,17 +482,21 @@ run_resize_filter_tiles (const GpuTileArgs &args)
     return;
   if (thread < sizeof plane / 4)
     ((uint32_t *)&tile.plane)[thread] = ((const uint32_t *)&plane)[thread];
-  /* A thread for each direction, of different warps: neither waits for what the other one reads. */
-  if (thread == THREADS - 32) {
-    const uint32_t columns = 1u << plane.tile_shift;
-    Groups x = make_groups (plane.x, blockIdx.x * columns, columns);
+  /* Different warps, of which none waits for what another one reads. */
+  const uint32_t columns = 1u << plane.tile_shift, rows = plane.tile_height / GPU_TILE_GROUP;
+  const uint32_t x = blockIdx.x * columns, y = (uint32_t)(blockIdx.y - args.rows.first[i]) * rows;
 
-    x.start &= ~(gpu_tile_unit (plane.bytes) - 1);
-    tile.x = x;
-  } else if (thread == THREADS - 64) {
-    const uint32_t rows = plane.tile_height / GPU_TILE_GROUP;
+  if (threadIdx.y == 3 && threadIdx.x == 0) {
+    Groups groups = make_groups (plane.x, x, columns);
 
-    tile.y = make_groups (plane.y, (uint32_t)(blockIdx.y - args.rows.first[i]) * rows, rows);
+    groups.start &= ~(gpu_tile_unit (plane.bytes) - 1);
+    tile.x = groups;
+  } else if (threadIdx.y == 2 && threadIdx.x == 0) {
+    tile.y = make_groups (plane.y, y, rows);
+  } else if (threadIdx.y == 1 && threadIdx.x < columns) {
+    tile.x_start[threadIdx.x] = group_start (plane.x, x + threadIdx.x);
+  } else if (threadIdx.y == 0 && threadIdx.x < rows) {
+    tile.y_start[threadIdx.x] = group_start (plane.y, y + threadIdx.x);
   }
   __syncthreads ();
 

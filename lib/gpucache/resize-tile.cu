@@ -56,7 +56,7 @@ struct Tile {
 template <unsigned channels> struct Unit {
   static constexpr unsigned pixels = channels == 4 ? 4 : channels == 2 ? 8 : 16;
   static constexpr unsigned chunks = pixels * channels / 16;
-  static constexpr unsigned at_once = channels == 3 ? 1 : 4;
+  static constexpr unsigned at_once = channels == 3 ? 2 : channels == 1 ? 4 : 6;
 
   GpuChunk chunk[chunks];
 };

@@ -370,14 +370,19 @@ filter_lines (Tile &tile, uint32_t y, uint32_t n, uint32_t start, const Weights 
   }
 }
 
+/* Whether the weights of columns are read before they are needed: of a single channel, for which a block has the least
+ * else to do meanwhile, and registers are enough. */
+template <unsigned channels> constexpr bool reads_early = channels == 1;
+
 /* Of the group of rows @group what a lane makes: four pixels from column @column on, of two rows. */
 template <unsigned channels>
 static __device__ __forceinline__ void
-filter_columns (const Tile &tile, uint32_t group, unsigned column, uint32_t pixel[2][GPU_RESIZE_PIXELS])
+filter_columns (const Tile &tile, uint32_t group, unsigned column, const Weights &early,
+                uint32_t pixel[2][GPU_RESIZE_PIXELS])
 {
   const GpuTilePlane &plane = tile.plane;
   const uint32_t words = plane.column_words, channel_words = GPU_TILE_SIZE * words;
-  const Weights weights = load_weights (plane.y, group);
+  const Weights weights = reads_early<channels> ? early : load_weights (plane.y, group);
   const uint32_t start = tile.y_start[group - tile.y.first] - tile.y.start;
   const uint32_t *p = tile.words + column * words + start / 4 + threadIdx.x % 4;
 
@@ -413,14 +418,15 @@ filter_columns (const Tile &tile, uint32_t group, unsigned column, uint32_t pixe
   }
 }
 
-/* From columns to the destination, and its border. */
+/* From columns to the destination, and its border. A warp makes one group of rows at most. */
 template <unsigned channels>
 static __device__ __forceinline__ void
-write_tile (const Tile &tile)
+write_tile (const Tile &tile, const Weights &early)
 {
   const GpuTilePlane &plane = tile.plane;
   const unsigned column = threadIdx.x / 4 * GPU_RESIZE_PIXELS;
   const uint32_t x = tile.x.first * GPU_TILE_GROUP + column;
+  static_assert (GPU_TILE_SIZE == GPU_TILE_WARPS * GPU_TILE_GROUP, "as many warps as groups of rows");
   const bool exists = column < GPU_TILE_GROUP << plane.tile_shift && x < plane.width;
 
   for (uint32_t row = threadIdx.y; row < plane.tile_height / GPU_TILE_GROUP; row += GPU_TILE_WARPS) {
@@ -428,7 +434,7 @@ write_tile (const Tile &tile)
     uint32_t pixel[2][GPU_RESIZE_PIXELS] = {};
 
     if (tile.x.high && group >= tile.y.low && group < tile.y.high)
-      filter_columns<channels> (tile, group, column, pixel);
+      filter_columns<channels> (tile, group, column, early, pixel);
 #pragma unroll
     for (unsigned r = 0; r < 2; r++) {
       const bool in_part = y + r - plane.top < plane.part_height;
@@ -448,12 +454,17 @@ template <unsigned channels>
 static __device__ __forceinline__ void
 make_tile (Tile &tile)
 {
+  Weights early = {};
+
   if (tile.x.high && tile.y.high) {
     const GpuTilePlane &plane = tile.plane;
     const uint32_t column = threadIdx.y & ((1u << plane.tile_shift) - 1), group = tile.x.first + column;
     const bool has_group = group >= tile.x.low && group < tile.x.high;
     const Weights weights = load_weights (plane.x, has_group ? group : tile.x.low);
     const uint32_t start = tile.x_start[column] - tile.x.start;
+
+    if (reads_early<channels>)
+      early = load_weights (plane.y, min (max (tile.y.first + threadIdx.y, tile.y.low), tile.y.high - 1));
 
 #pragma unroll 1
     for (uint32_t y = tile.y.start; y < tile.y.end; y += plane.chunk) {
@@ -466,7 +477,7 @@ make_tile (Tile &tile)
       __syncthreads ();
     }
   }
-  write_tile<channels> (tile);
+  write_tile<channels> (tile, early);
 }
 
 static __device__ __forceinline__ void

@@ -55,6 +55,20 @@ gpu_float_of_half (uint16_t half)
 #endif
 }
 
+/** 1 / @value, to the last bit or the one beside it, of what is neither too small for that nor too large. */
+static __device__ __forceinline__ float
+gpu_rough_reciprocal (float value)
+{
+#ifdef __CUDACC__
+  float result;
+
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
+  return result;
+#else
+  return 1 / value;
+#endif
+}
+
 /** Adds to @sum the products of two signed numbers of 16 bits with the lower two of four bytes. */
 static __device__ __forceinline__ int32_t
 gpu_dp2a_lower (uint32_t pair, uint32_t bytes, int32_t sum)

@@ -81,13 +81,16 @@ static __device__ __forceinline__ uint32_t
 unpremultiply (uint32_t pixel, unsigned alpha)
 {
   const uint32_t weight = __byte_perm (pixel, 0, 0x4440 | alpha);
-  /* 2^24 / weight, rounded up: exact for what is less than 2^16. */
-  const uint32_t reciprocal = 0xffffff / max (weight, 1u) + 1, mask = weight ? 0xffu << (8 * alpha) : 0xffffffff;
+  /* 255 times 2^24 / weight, where this is rounded up, or to a little more: what that adds to a sample stays below the
+   * 1 / weight that it would take to reach the next integer, up to 255, and whatever is more is saturated. The 16
+   * above 2^24 make up for what the reciprocal may lack, which may be three times its last bit. */
+  const uint32_t reciprocal = 255 * (uint32_t)(gpu_rough_reciprocal ((float)max (weight, 1u)) * 16777232.0f) + 255;
+  const uint32_t mask = weight ? 0xffu << (8 * alpha) : 0xffffffff;
   int32_t sample[4];
 
 #pragma unroll
   for (unsigned i = 0; i < 4; i++)
-    sample[i] = (int32_t)((uint64_t)(gpu_byte (pixel, i) * (255u << 8)) * reciprocal >> 32);
+    sample[i] = (int32_t)((uint64_t)__byte_perm (pixel, 0, 0x4404 | i << 4) * reciprocal >> 32);
   return (gpu_pack_saturated (sample[0], sample[1], gpu_pack_saturated (sample[2], sample[3], 0)) & ~mask) |
          (pixel & mask);
 }

@@ -55,6 +55,30 @@ gpu_float_of_half (uint16_t half)
 #endif
 }
 
+/** Adds to @sum the products of two numbers of 16 bits, without a sign, with the lower two of four bytes. */
+static __device__ __forceinline__ uint32_t
+gpu_unsigned_dp2a_lower (uint32_t pair, uint32_t bytes, uint32_t sum)
+{
+#ifdef __CUDACC__
+  asm("dp2a.lo.u32.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(pair), "r"(bytes));
+  return sum;
+#else
+  return sum + (pair & 0xffff) * (bytes & 0xff) + (pair >> 16) * (bytes >> 8 & 0xff);
+#endif
+}
+
+/** The same with the upper two. */
+static __device__ __forceinline__ uint32_t
+gpu_unsigned_dp2a_upper (uint32_t pair, uint32_t bytes, uint32_t sum)
+{
+#ifdef __CUDACC__
+  asm("dp2a.hi.u32.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(pair), "r"(bytes));
+  return sum;
+#else
+  return gpu_unsigned_dp2a_lower (pair, bytes >> 16, sum);
+#endif
+}
+
 /** 1 / @value, to the last bit or the one beside it, of what is neither too small for that nor too large. */
 static __device__ __forceinline__ float
 gpu_rough_reciprocal (float value)

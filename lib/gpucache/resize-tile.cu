@@ -104,19 +104,15 @@ store_unit (uint32_t *p, uint32_t apart, uint32_t alpha, const Unit<channels> &u
     uint32_t out[4];
 
     if constexpr (premultiplied) {
-      uint32_t even[4], odd[4];
+      uint32_t sample[4][4];
 
 #pragma unroll
       for (unsigned i = 0; i < 4; i++)
-        premultiply_pairs (in[i], alpha, even[i], odd[i]);
+        premultiply_apart (in[i], alpha, sample[i]);
 #pragma unroll
-      for (unsigned i = 0; i < 2; i++) {
-        const uint32_t *pair = i ? odd : even;
-        const uint32_t left = __byte_perm (pair[0], pair[1], 0x7351), right = __byte_perm (pair[2], pair[3], 0x7351);
-
-        out[i] = __byte_perm (left, right, 0x5410);
-        out[i + 2] = __byte_perm (left, right, 0x7632);
-      }
+      for (unsigned c = 0; c < 4; c++)
+        out[c] = __byte_perm (__byte_perm (sample[0][c], sample[1][c], 0x0062),
+                              __byte_perm (sample[2][c], sample[3][c], 0x0062), 0x5410);
     } else {
       gpu_transpose_bytes (in, out);
     }

@@ -76,6 +76,20 @@ premultiply (uint32_t pixel, unsigned alpha)
   return __byte_perm (even, odd, 0x7351);
 }
 
+/** The same, of each sample by itself: byte 2 of @out[c] is sample c, and byte 3 is 0. Of the product with 257 times
+ * alpha, and 257 times the half that rounds, it is what premultiply_pairs() adds up. */
+static __device__ __forceinline__ void
+premultiply_apart (uint32_t pixel, unsigned alpha, uint32_t out[4])
+{
+  const uint32_t low = __byte_perm (pixel, 0, 0x4400 | alpha * 0x11), high = low << 16;
+  const uint32_t straight = pixel | 0xffu << (8 * alpha);
+
+  out[0] = gpu_unsigned_dp2a_lower (low, straight, 0x8080);
+  out[1] = gpu_unsigned_dp2a_lower (high, straight, 0x8080);
+  out[2] = gpu_unsigned_dp2a_upper (low, straight, 0x8080);
+  out[3] = gpu_unsigned_dp2a_upper (high, straight, 0x8080);
+}
+
 /** The other way, with one division for all samples: gpu_filter_unpremultiply(). */
 static __device__ __forceinline__ uint32_t
 unpremultiply (uint32_t pixel, unsigned alpha)

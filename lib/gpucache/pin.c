@@ -10,22 +10,26 @@
 
 static pthread_mutex_t pins_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* What is idle makes room. */
+/* What is idle makes room. But pins stay for long, and if they took all there may be, whatever else is pinned would be
+ * freed when it is let go of, and had from the driver again, with every frame. */
 static bool
 reserve (GpuCache *cache, size_t size, GError **error)
 {
-  if (gpu_cache_reserve (cache, GPU_ACCOUNT_HOST, size, false))
-    return true;
   const uint64_t limit = gpu_cache_get_limit (cache->device, GPU_ACCOUNT_HOST);
-  if (size <= limit) {
+  const uint64_t pinned = atomic_load (&cache->pinned_bytes);
+
+  if (pinned <= limit / 2 && size <= limit / 2 - pinned) {
+    if (gpu_cache_reserve (cache, GPU_ACCOUNT_HOST, size, false))
+      return true;
     gpu_cache_retire_all (cache);
     gpu_cache_evict (cache, GPU_ACCOUNT_HOST, limit - size);
     if (gpu_cache_reserve (cache, GPU_ACCOUNT_HOST, size, false))
       return true;
   }
   g_set_error (error, GPU_ERROR, GPU_ERROR_OUT_OF_MEMORY,
-               "%zu bytes more are beyond the limit of pinned memory of %s, which is %" G_GUINT64_FORMAT " bytes", size,
-               cache->device->name, limit);
+               "%zu bytes more are beyond the limit of pinned memory of %s, which is %" G_GUINT64_FORMAT
+               " bytes, half of them for memory that is pinned where it is",
+               size, cache->device->name, limit);
   return false;
 }
 

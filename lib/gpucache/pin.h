@@ -21,7 +21,7 @@ typedef struct GpuPin GpuPin;
  * gpu_pin_new:
  * @data: memory of @size bytes that its owner frees by itself, after the pin
  * @error: (nullable): GPU_ERROR_OUT_OF_MEMORY beyond the limit of pinned memory, against which the pages are counted
- *   as live (rule 8), or what the driver says; it leaves the device as it is
+ *   as live (rule 8), or half of it by pages alone, or what the driver says; it leaves the device as it is
  *
  * Pins the pages that lie in the memory as a whole: others may have something of somebody else's, who may want to pin
  * them, too, and the copies that pin.h is for go without. May wait for the device.

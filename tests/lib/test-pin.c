@@ -198,19 +198,19 @@ test_release (void)
   gpu_device_unref (device);
 }
 
-/* Pages count as live against the limit of pinned memory; what is idle makes room for them. */
+/* Pages count as live against the limit of pinned memory, half of which they may have; what is idle makes room. */
 static void
 test_limit (void)
 {
   GpuDevice *device = test_device_new ();
   const uint64_t old = gpu_cache_get_limit (device, GPU_ACCOUNT_HOST);
   g_autoptr (Block) block = g_aligned_alloc (20, PAGE, PAGE);
-  const GpuImageSpec spec = test_spec (GPU_FORMAT_GRAY8, 8 * PAGE, 1);
+  const GpuImageSpec spec = test_spec (GPU_FORMAT_GRAY8, 18 * PAGE, 1);
   GError *error = NULL;
 
-  g_assert_true (gpu_cache_set_limit (device, GPU_ACCOUNT_HOST, 10 * PAGE, NULL));
+  g_assert_true (gpu_cache_set_limit (device, GPU_ACCOUNT_HOST, 20 * PAGE, NULL));
   gpu_image_unref (gpu_image_acquire (device, &spec, GPU_MEMORY_HOST, NULL, 0, NULL));
-  g_assert_cmpuint (host_stats (device).idle_bytes, ==, 8 * PAGE);
+  g_assert_cmpuint (host_stats (device).idle_bytes, ==, 18 * PAGE);
   GpuPin *pin = gpu_pin_new (device, block + 1, 7 * PAGE, NULL);
   g_assert_nonnull (pin);
   g_assert_cmpuint (host_stats (device).idle_bytes, ==, 0);
@@ -237,6 +237,52 @@ test_limit (void)
   g_assert_cmpuint (host_stats (device).peak_bytes, >=, 10 * PAGE);
   gpu_cache_check (device);
   g_assert_true (gpu_cache_set_limit (device, GPU_ACCOUNT_HOST, (int64_t)old, NULL));
+  gpu_device_unref (device);
+}
+
+/* Pages stay pinned as long as their owner likes: what else is pinned finds room beside them and is used again. */
+static void
+test_leaves_room (void)
+{
+  GpuDevice *device = test_device_new ();
+  const uint64_t old = gpu_cache_get_limit (device, GPU_ACCOUNT_HOST);
+  g_autoptr (Block) block = g_aligned_alloc (16, PAGE, PAGE);
+  const GpuImageSpec spec = test_spec (GPU_FORMAT_GRAY8, 4 * PAGE, 1);
+  GpuPin *pins[16];
+
+  g_assert_true (gpu_cache_set_limit (device, GPU_ACCOUNT_HOST, 16 * PAGE, NULL));
+  for (unsigned i = 0; i < G_N_ELEMENTS (pins); i++)
+    pins[i] = gpu_pin_new (device, block + i * PAGE, PAGE, NULL);
+  gpu_image_unref (gpu_image_acquire (device, &spec, GPU_MEMORY_HOST, NULL, 0, NULL));
+  const GpuCacheStats before = host_stats (device);
+  for (unsigned i = 0; i < 10; i++)
+    gpu_image_unref (gpu_image_acquire (device, &spec, GPU_MEMORY_HOST, NULL, 0, NULL));
+  g_assert_cmpuint (host_stats (device).misses, ==, before.misses);
+  g_assert_cmpuint (host_stats (device).host_waits, ==, before.host_waits);
+  g_assert_cmpuint (host_stats (device).live_bytes, ==, 8 * PAGE);
+  for (unsigned i = 0; i < G_N_ELEMENTS (pins); i++)
+    gpu_pin_unref (pins[i]);
+  gpu_cache_check (device);
+  g_assert_true (gpu_cache_set_limit (device, GPU_ACCOUNT_HOST, (int64_t)old, NULL));
+  gpu_device_unref (device);
+}
+
+/* Rule 12: a clear leaves what is live alone, and pages can be let go of after it. */
+static void
+test_clear (void)
+{
+  GpuDevice *device = test_device_new ();
+  g_autoptr (Block) block = g_aligned_alloc (4, PAGE, PAGE);
+  GpuPin *pin = gpu_pin_new (device, block, 4 * PAGE, NULL);
+
+  g_assert_nonnull (pin);
+  g_assert_true (gpu_cache_clear (device, GPU_CACHE_ALL, NULL));
+  g_assert_true (gpu_pin_is_of_use (pin));
+  gpu_cache_check (device);
+  gpu_pin_unref (pin);
+  gpu_cache_check (device);
+  g_assert_cmpuint (host_stats (device).live_bytes, ==, 0);
+  g_assert_cmpuint (host_stats (device).detached_bytes, ==, 0);
   gpu_device_unref (device);
 }
 
@@ -323,6 +369,8 @@ main (int argc, char **argv)
   g_test_add_func ("/pin/places", test_places);
   g_test_add_func ("/pin/release", test_release);
   g_test_add_func ("/pin/limit", test_limit);
+  g_test_add_func ("/pin/leaves-room", test_leaves_room);
+  g_test_add_func ("/pin/clear", test_clear);
   g_test_add_func ("/pin/refused", test_refused);
   g_test_add_func ("/pin/device-goes-first", test_device_goes_first);
   g_test_add_func ("/pin/lost", test_lost);

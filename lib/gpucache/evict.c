@@ -67,9 +67,11 @@ gpu_cache_free_chain (GpuCache *cache, GpuAllocation *chain, bool evicted)
       atomic_fetch_add_explicit (&cache->evictions[gpu_memory_kind_account (allocation->kind)], 1,
                                  memory_order_relaxed);
     detached |= allocation->detached;
-    if (allocation->kind == GPU_MEMORY_STREAM_ORDERED)
-      atomic_store_explicit (&cache->has_freed, true, memory_order_relaxed);
+    const bool stays_with_pool = allocation->kind == GPU_MEMORY_STREAM_ORDERED;
     free_memory (cache, allocation);
+    /* After it: a trim that comes in between takes the mark away, and would not have seen the memory. */
+    if (stays_with_pool)
+      atomic_store (&cache->has_freed, true);
     forget (cache, allocation);
   }
   if (detached && !has_detached (cache))

@@ -10,24 +10,39 @@
 #define USES_BEFORE 3
 #define LEAST_BYTES ((gsize)256 << 10)
 
+/* Frames that each come a few times and go, as those that videorate doubles or that several elements upload, would each
+ * be pinned, and the device might be waited for each time. When that has happened often, memory has to come more often
+ * before it is pinned; until some that did has paid. */
+#define USES_THAT_PAY 8
+#define MANY_IN_VAIN 16
+#define USES_BEFORE_THEN 48
+
 typedef struct {
-  guint64 uses;
+  guint64 uses;     /* without a pin */
   guint64 next_try; /* by uses; each that is refused doubles it, since a limit may be raised */
+  guint64 straight; /* uses of pins */
   GpuPin *pin;      /* NULL while there is none */
 } Known;
 
 /* For what is known of all memories. Not held while one is pinned. */
 static GMutex lock;
+static guint n_in_vain; /* memories that went before their pins had paid, since the last that did not */
 
 static void
 known_free (gpointer data)
 {
   Known *known = data;
 
+  if (known->pin) {
+    g_mutex_lock (&lock);
+    n_in_vain = known->straight < USES_THAT_PAY ? MIN (n_in_vain + 1, MANY_IN_VAIN) : 0;
+    g_mutex_unlock (&lock);
+  }
   gpu_pin_unref (known->pin);
   g_free (known);
 }
 
+/* With the lock held. */
 static Known *
 get_known (GstMemory *memory)
 {
@@ -40,7 +55,7 @@ get_known (GstMemory *memory)
   if (known)
     return known;
   known = g_new0 (Known, 1);
-  known->next_try = USES_BEFORE;
+  known->next_try = n_in_vain < MANY_IN_VAIN ? USES_BEFORE : USES_BEFORE_THEN;
   gst_mini_object_set_qdata (GST_MINI_OBJECT_CAST (memory), (GQuark)quark, known, known_free);
   return known;
 }
@@ -92,6 +107,7 @@ ref_pin_for (GstMemory *memory, GpuDevice *device)
   g_mutex_lock (&lock);
   known = get_known (memory);
   result = ref_known (known, device);
+  known->straight += result != NULL;
   due = !result && is_due (known);
   g_mutex_unlock (&lock);
   if (!due)

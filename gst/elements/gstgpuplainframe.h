@@ -3,8 +3,8 @@
  * Copies between the device and frames in memory that is not the library's.
  *
  * Memory of a pool comes again and again: once it has come a few times it is pinned where it is, for as long as it
- * lives, and from then on the device copies from and to it by itself. Other memory, and what cannot be pinned, goes
- * through pinned memory in slices.
+ * lives, and from then on the device copies from and to it by itself. Where memory often went soon after that it has to
+ * come more often first. Other memory, and what cannot be pinned, goes through pinned memory in slices.
  */
 #pragma once
 

@@ -259,6 +259,43 @@ GST_START_TEST (limit_of_pinned_memory)
 }
 GST_END_TEST
 
+/* To pin memory and to let go of it takes longer than some copies, and may wait for the device: no steady stream of
+ * frames that each come a few times, as of a videorate that doubles frames, or to several elements, has it for each. */
+GST_START_TEST (memory_that_soon_goes_is_not_pinned_for_ever)
+{
+  GpuDevice *device = test_device_new ();
+  GstVideoInfo info;
+  GstHarness *h = start_upload (device, &info, "RGBA");
+  guint64 allocs = 0;
+  GstBuffer *frame, *out;
+
+  for (guint32 i = 0; i < 60; i++) {
+    if (i == 40)
+      allocs = gpu_device_calls (device, GPU_CALL_ALLOC);
+    frame = frame_new (&info, i);
+    for (guint k = 0; k < 5; k++) {
+      out = push_and_pull (h, gst_buffer_ref (frame));
+      assert_frame (out, &info, i, "soon gone");
+      gst_buffer_unref (out);
+    }
+    for (guint k = 0; GST_MINI_OBJECT_REFCOUNT_VALUE (frame) > 1 && k < 10000; k++)
+      test_give_time (device);
+    gst_buffer_unref (frame);
+  }
+  fail_unless_equals_uint64 (gpu_device_calls (device, GPU_CALL_ALLOC), allocs);
+  /* What comes on and on is pinned all the same. */
+  frame = frame_new (&info, 1);
+  for (guint k = 0; k < 100; k++) {
+    out = push_and_pull (h, gst_buffer_ref (frame));
+    gst_buffer_unref (out);
+  }
+  fail_unless_equals_uint64 (n_pins (device), may_pin (device));
+  gst_buffer_unref (frame);
+  gst_harness_teardown (h);
+  gpu_device_unref (device);
+}
+GST_END_TEST
+
 typedef struct {
   GpuDevice *device;
   guint64 pins;
@@ -484,6 +521,7 @@ transfer_plain_suite (void)
   tcase_add_test (tc, source_keeps_its_memory_and_writes_it_again);
   tcase_add_test (tc, other_memory_is_not_pinned);
   tcase_add_test (tc, limit_of_pinned_memory);
+  tcase_add_test (tc, memory_that_soon_goes_is_not_pinned_for_ever);
   tcase_add_test (tc, memory_is_unpinned_before_it_is_freed);
   tcase_add_test (tc, memory_outlives_the_device);
   tcase_add_test (tc, two_devices_read_one_memory);

@@ -320,6 +320,9 @@ uint64_t gpu_cache_idle_bytes (GpuCache *cache, GpuAccount account);
 void gpu_cache_settle (GpuCache *cache, GpuAccount account);
 /** Gives what the device's own pool keeps beyond @keep bytes in all back to the system. */
 void gpu_cache_trim (GpuCache *cache, uint64_t keep);
+/** The same down to the limit, after a new allocation: waits for nothing, so what was freed just before it goes back
+ * with one of the next allocations. */
+void gpu_cache_trim_to_limit (GpuCache *cache);
 /** Waits for all that was detached and let go of, and frees it. False if @error is set. */
 bool gpu_cache_wait_detached (GpuCache *cache, GError **error);
 

@@ -186,8 +186,8 @@ gpu_cache_ask_driver (GpuCache *cache, const GpuRequest *request, GpuAllocation 
   fresh->image.data = fresh->data;
   gpu_cache_begin (fresh, stream);
   /* What was freed and did not suit this request would stay with the device's pool, beyond the limit. */
-  if (fresh->kind == GPU_MEMORY_STREAM_ORDERED && atomic_load (&cache->has_freed))
-    gpu_cache_trim (cache, atomic_load (&cache->limit[request->account]));
+  if (fresh->kind == GPU_MEMORY_STREAM_ORDERED)
+    gpu_cache_trim_to_limit (cache);
   return true;
 }
 

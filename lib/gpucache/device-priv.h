@@ -139,6 +139,8 @@ struct GpuDevice {
   const GpuStreamHooks *stream_hooks; /* the cache's; see stream-priv.h */
   GpuStream *internal;                /* stands in where no consumer stream is given */
   void *idle_stream;                  /* native; has no work: idle memory is freed on it */
+  void *freed_event;                  /* behind frees there; made when first needed */
+  atomic_bool freed_is_due;           /* it has been recorded, and not been seen complete */
   _Atomic (GpuCrew *) crew;           /* helps to copy memory of the host's; made when first needed */
   GpuCallCounts *calls;               /* an array; see device.c */
 
@@ -204,8 +206,10 @@ void gpu_device_abandon (GpuDevice *device, GpuMemoryKind kind, void *data, size
 bool gpu_device_alloc_complete (GpuDevice *device, size_t size, size_t alignment, void **data, GError **error);
 bool gpu_device_free_idle (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, GError **error);
 /** Gives what the device's own pool has in reserve back to the system, down to @keep bytes in all, as far as nobody
- * uses it. */
+ * uses it. Waits for frees of idle memory, which may be behind other streams' work where those share a queue. */
 void gpu_device_trim (GpuDevice *device, uint64_t keep);
+/** The same without a wait: as soon as a call finds that the frees before a call with @more are complete. */
+void gpu_device_trim_later (GpuDevice *device, bool more, uint64_t keep);
 bool gpu_device_pin (GpuDevice *device, void *data, size_t size, GError **error);
 void gpu_device_unpin (GpuDevice *device, void *data);
 bool gpu_device_stream_create (GpuDevice *device, void **stream, GError **error);

@@ -89,6 +89,9 @@ tear_down (GpuDevice *device)
   free_abandoned (device);
   gpu_peers_part (device);
   g_clear_pointer (&device->events, gpu_event_pool_free);
+  if (device->freed_event)
+    gpu_device_event_destroy (device, device->freed_event);
+  device->freed_event = NULL;
   if (device->idle_stream)
     gpu_device_stream_destroy (device, device->idle_stream);
   device->idle_stream = NULL;
@@ -116,6 +119,8 @@ gpu_device_init (GpuDevice *device, GError **error)
   device->cache = NULL;
   device->internal = NULL;
   device->idle_stream = NULL;
+  device->freed_event = NULL;
+  atomic_init (&device->freed_is_due, false);
   pthread_mutex_init (&device->lock, NULL);
   pthread_mutex_init (&device->idle_lock, NULL);
   gpu_peers_init (device);
@@ -475,6 +480,27 @@ gpu_device_trim (GpuDevice *device, uint64_t keep)
    * freed. */
   gpu_lock (&device->idle_lock, GPU_LOCK_STREAM);
   const bool seen = !device->idle_stream || gpu_device_stream_synchronize (device, device->idle_stream, NULL);
+  gpu_unlock (&device->idle_lock, GPU_LOCK_STREAM);
+  if (seen)
+    device->funcs->trim (device, keep);
+}
+
+void
+gpu_device_trim_later (GpuDevice *device, bool more, uint64_t keep)
+{
+  bool seen = false;
+
+  if (!gpu_device_check (device, NULL))
+    return;
+  gpu_lock (&device->idle_lock, GPU_LOCK_STREAM);
+  if (atomic_load (&device->freed_is_due))
+    seen = gpu_device_event_query (device, device->freed_event, NULL) == GPU_STATUS_COMPLETE;
+  if (seen)
+    atomic_store (&device->freed_is_due, false);
+  /* Not before that: where each call is one with more, none would be seen complete. */
+  if (more && (device->freed_event || gpu_device_event_create (device, &device->freed_event, NULL)) &&
+      gpu_device_event_record (device, device->freed_event, device->idle_stream, NULL))
+    atomic_store (&device->freed_is_due, true);
   gpu_unlock (&device->idle_lock, GPU_LOCK_STREAM);
   if (seen)
     device->funcs->trim (device, keep);

@@ -58,6 +58,14 @@ gpu_cache_trim (GpuCache *cache, uint64_t keep)
 }
 
 void
+gpu_cache_trim_to_limit (GpuCache *cache)
+{
+  if (atomic_load (&cache->has_freed) || atomic_load (&cache->device->freed_is_due))
+    gpu_device_trim_later (cache->device, atomic_exchange (&cache->has_freed, false),
+                           atomic_load (&cache->limit[GPU_ACCOUNT_DEVICE]));
+}
+
+void
 gpu_cache_free_chain (GpuCache *cache, GpuAllocation *chain, bool evicted)
 {
   bool detached = false;

@@ -367,12 +367,24 @@ test_trims_after_clear (Rig *rig, const void *data)
   rig->device->funcs = real;
 }
 
+/* What the device has to do for itself is done, and a frame of a new shape asks for memory. */
+static void
+ask_for_more (Rig *rig, uint32_t width)
+{
+  const GpuImageSpec spec = rig_spec (GPU_FORMAT_ARGB, width, 64);
+
+  rig->device->funcs = real;
+  rig_run (rig);
+  rig->device->funcs = &spy;
+  g_usleep (1000);
+  gpu_image_unref (rig_acquire (rig, &spec, rig->stream[0]));
+}
+
 /* What is evicted for a frame that cannot use it stays with the driver's pool, which would grow beyond the limit: it is
- * trimmed to the limit then, and only then. */
+ * trimmed to the limit, with that allocation or one of the next, when the free is complete; and only then. */
 static void
 test_trims_to_limit (Rig *rig, const void *data)
 {
-  const GpuImageSpec third = rig_spec (GPU_FORMAT_ARGB, 64, 64);
   size_t capacity = rig_make_idle (rig, &rig->spec, rig->stream[0], 3, NULL);
 
   rig_limit (rig, 3 * capacity);
@@ -381,11 +393,19 @@ test_trims_to_limit (Rig *rig, const void *data)
   g_assert_cmpuint (atomic_load (&trims), ==, 0);
   gpu_image_unref (rig_acquire (rig, &rig->other, rig->stream[0]));
   g_assert_cmpuint (rig_stats (rig).evictions, >, 0);
-  g_assert_cmpuint (atomic_load (&trims), ==, 1);
+  for (unsigned i = 0; atomic_load (&trims) == 0; i++) {
+    g_assert_cmpuint (i, <, 20);
+    ask_for_more (rig, 40 + i);
+  }
   g_assert_cmpuint (atomic_load (&kept), ==, 3 * capacity);
-  rig_limit (rig, 30 * capacity);
-  gpu_image_unref (rig_acquire (rig, &third, rig->stream[0]));
-  g_assert_cmpuint (atomic_load (&trims), ==, 1);
+
+  rig_limit (rig, 300 * capacity);
+  for (unsigned i = 0; i < 10; i++)
+    ask_for_more (rig, 80 + i);
+  const unsigned so_far = atomic_load (&trims);
+  for (unsigned i = 0; i < 10; i++)
+    ask_for_more (rig, 100 + i);
+  g_assert_cmpuint (atomic_load (&trims), ==, so_far);
   rig->device->funcs = real;
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Normalisation, per sample: to 8 bits by three steps in single floats, each of which rounds, or by one that gives the
- * same bytes; to a tensor's element by
- * three in doubles, which are done once for each of the 256 values that a sample can have, or by three in single floats
- * where these have been seen to give the same bits for all 256.
+ * same bytes; to a tensor's element by three in doubles, which are done once for each of the 256 values that a sample
+ * can have, or by three in single floats where these have been seen to give the same bits for all 256.
  */
 #pragma once
 

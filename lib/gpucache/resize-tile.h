@@ -33,8 +33,8 @@
 /** A group's samples of the source begin at a multiple of it. */
 #define GPU_TILE_ALIGNMENT 4u
 
-/** Words of shared memory that a block has for samples: six blocks of a multiprocessor of 228 KiB, as many as its
- * registers are enough for. */
+/** Words of shared memory that a block has for samples. A multiprocessor of 228 KiB has room for six such blocks; its
+ * registers are enough for five. */
 #define GPU_TILE_WORDS 9216u
 
 /** The longest stride that 32 bits are enough for. */

@@ -367,11 +367,11 @@ test_trims_after_clear (Rig *rig, const void *data)
   rig->device->funcs = real;
 }
 
-/* What the device has to do for itself is done, and a frame of a new shape asks for memory. */
+/* What the device has to do for itself is done, and a frame that is larger than all that is there asks for memory. */
 static void
-ask_for_more (Rig *rig, uint32_t width)
+ask_for_more (Rig *rig, uint32_t height)
 {
-  const GpuImageSpec spec = rig_spec (GPU_FORMAT_ARGB, width, 64);
+  const GpuImageSpec spec = rig_spec (GPU_FORMAT_ARGB, 64, height);
 
   rig->device->funcs = real;
   rig_run (rig);
@@ -395,16 +395,16 @@ test_trims_to_limit (Rig *rig, const void *data)
   g_assert_cmpuint (rig_stats (rig).evictions, >, 0);
   for (unsigned i = 0; atomic_load (&trims) == 0; i++) {
     g_assert_cmpuint (i, <, 20);
-    ask_for_more (rig, 40 + i);
+    ask_for_more (rig, 70 + i);
   }
   g_assert_cmpuint (atomic_load (&kept), ==, 3 * capacity);
 
   rig_limit (rig, 300 * capacity);
   for (unsigned i = 0; i < 10; i++)
-    ask_for_more (rig, 80 + i);
+    ask_for_more (rig, 100 + i);
   const unsigned so_far = atomic_load (&trims);
   for (unsigned i = 0; i < 10; i++)
-    ask_for_more (rig, 100 + i);
+    ask_for_more (rig, 120 + i);
   g_assert_cmpuint (atomic_load (&trims), ==, so_far);
   rig->device->funcs = real;
 }

@@ -249,6 +249,7 @@ gst_gpu_cache_stats_to_structure (GpuDevice *device, GpuAccount account)
       "detached-bytes", G_TYPE_UINT64, (guint64)stats.detached_bytes,
       "peak-bytes", G_TYPE_UINT64, (guint64)stats.peak_bytes,
       "limit-bytes", G_TYPE_UINT64, (guint64)stats.limit_bytes,
+      "held-bytes", G_TYPE_UINT64, (guint64)stats.held_bytes,
       "exact-hits", G_TYPE_UINT64, (guint64)stats.exact_hits,
       "fit-hits", G_TYPE_UINT64, (guint64)stats.fit_hits,
       "pending-hits", G_TYPE_UINT64, (guint64)stats.pending_hits,

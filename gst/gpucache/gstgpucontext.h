@@ -102,8 +102,8 @@ GPU_API gboolean gst_gpu_handle_context_query (GstElement *element, GstQuery *qu
  *
  * Returns: (transfer full): a "gpucache-stats" structure of @device, all threads together, whose fields are #guint64:
  *   live, pending, idle (entries), live-bytes, pending-bytes, idle-bytes, detached-bytes, peak-bytes, limit-bytes,
- *   exact-hits, fit-hits, pending-hits, waiting-hits, misses, evictions, oom-retries, host-waits and throttle-waits.
- *   See #GpuCacheStats.
+ *   held-bytes, exact-hits, fit-hits, pending-hits, waiting-hits, misses, evictions, oom-retries, host-waits and
+ *   throttle-waits. See #GpuCacheStats.
  *
  * Since: 0.1
  */

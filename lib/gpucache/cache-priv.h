@@ -216,6 +216,9 @@ struct GpuSlot {
 struct GpuCache {
   GpuDevice *device;
   atomic_uint_least64_t limit[GPU_N_ACCOUNTS];
+  /* What the device's own pool held beyond what was in use of it when it was last trimmed: no frame can have it, and
+   * the limit is for that, too (rule 10). 0 for pinned memory. */
+  atomic_uint_least64_t held[GPU_N_ACCOUNTS];
   atomic_uint_least64_t bytes[GPU_N_ACCOUNTS]; /* reserved before the driver is called, until after it took them back */
   atomic_uint_least64_t peak[GPU_N_ACCOUNTS];
   atomic_uint_least64_t detached_bytes[GPU_N_ACCOUNTS];
@@ -299,12 +302,25 @@ void gpu_cache_unpin_all (GpuCache *cache);
 /** Frees a chain of complete allocations that no scope has any more; @evicted: they had been idle there, and count as
  * evictions. */
 void gpu_cache_free_chain (GpuCache *cache, GpuAllocation *chain, bool evicted);
+/* How much of a limit may be for what the device's own pool holds besides: one part in so many. */
+#define GPU_CACHE_HELD_SHARE 8
+
+/** How many bytes may be counted: the limit, less what the device's own pool holds besides. */
+static inline uint64_t
+gpu_cache_ceiling (const GpuCache *cache, GpuAccount account)
+{
+  const uint64_t limit = atomic_load_explicit (&cache->limit[account], memory_order_relaxed);
+  const uint64_t held = atomic_load_explicit (&cache->held[account], memory_order_relaxed);
+  return limit - MIN (held, limit / GPU_CACHE_HELD_SHARE);
+}
+
 /** Frees idle entries, the least recently used of all scopes first, until no more than @target bytes are counted or
  * none is left. */
 void gpu_cache_evict (GpuCache *cache, GpuAccount account, uint64_t target);
 /** Polls and retires in @scope, asking the device at most @budget times. */
 void gpu_cache_retire (GpuCache *cache, GpuScope *scope, unsigned budget);
-/** Whether there is anything to be gained by polling: more bytes than the limit, or what is to be freed when complete.
+/** Whether there is anything to be gained by polling: more bytes than the ceiling, or what is to be freed when
+ * complete.
  */
 bool gpu_cache_is_to_shrink (GpuCache *cache);
 /** Polls and retires, a bounded amount in @scope, in another one in turn and in the shared index; then settles. */
@@ -315,13 +331,13 @@ void gpu_cache_tick (GpuCache *cache, GpuStream *stream);
 void gpu_cache_retire_all (GpuCache *cache);
 /** Bytes of idle entries in all scopes. */
 uint64_t gpu_cache_idle_bytes (GpuCache *cache, GpuAccount account);
-/** Brings the account under its limit as far as idle entries allow; once a lowered limit is met, trims the device's
+/** Brings the account under its ceiling as far as idle entries allow; once a lowered limit is met, trims the device's
  * own pool (rule 10). */
 void gpu_cache_settle (GpuCache *cache, GpuAccount account);
-/** Gives what the device's own pool keeps beyond @keep bytes in all back to the system. */
-void gpu_cache_trim (GpuCache *cache, uint64_t keep);
-/** The same down to the limit, after a new allocation: waits for nothing, so what was freed just before it goes back
- * with one of the next allocations. */
+/** Gives what the device's own pool keeps back to the system. */
+void gpu_cache_trim (GpuCache *cache);
+/** The same as far as the limit asks for, after a new allocation: waits for nothing, so what was freed just before it
+ * goes back with one of the next allocations. */
 void gpu_cache_trim_to_limit (GpuCache *cache);
 /** Waits for all that was detached and let go of, and frees it. False if @error is set. */
 bool gpu_cache_wait_detached (GpuCache *cache, GError **error);

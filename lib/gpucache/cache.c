@@ -24,9 +24,9 @@ bool
 gpu_cache_reserve (GpuCache *cache, GpuAccount account, uint64_t bytes, bool force)
 {
   atomic_fetch_add (&cache->carried[account], bytes);
-  uint64_t limit = atomic_load (&cache->limit[account]), now = atomic_load (&cache->bytes[account]);
+  uint64_t ceiling = gpu_cache_ceiling (cache, account), now = atomic_load (&cache->bytes[account]);
   do {
-    if (!force && (bytes > limit || now > limit - bytes)) {
+    if (!force && (bytes > ceiling || now > ceiling - bytes)) {
       atomic_fetch_sub (&cache->carried[account], bytes);
       return false;
     }
@@ -202,9 +202,9 @@ search_under_pressure (GpuCache *cache, GpuScope *scope, const GpuRequest *reque
   if (taken || gpu_cache_reserve (cache, account, bytes, false))
     return taken;
 
-  uint64_t limit = atomic_load (&cache->limit[account]);
+  uint64_t ceiling = gpu_cache_ceiling (cache, account);
   uint64_t counted = atomic_load (&cache->bytes[account]), idle = gpu_cache_idle_bytes (cache, account);
-  bool evicting_suffices = bytes <= limit && counted - MIN (idle, counted) <= limit - bytes;
+  bool evicting_suffices = bytes <= ceiling && counted - MIN (idle, counted) <= ceiling - bytes;
   if (!evicting_suffices) {
     GError *failure = NULL;
     taken = gpu_cache_take_waiting (cache, scope, request, &failure);
@@ -213,7 +213,7 @@ search_under_pressure (GpuCache *cache, GpuScope *scope, const GpuRequest *reque
     if (taken || failure)
       return taken;
   }
-  gpu_cache_evict (cache, account, bytes <= limit ? limit - bytes : 0);
+  gpu_cache_evict (cache, account, bytes <= ceiling ? ceiling - bytes : 0);
   gpu_cache_reserve (cache, account, bytes, true);
   return NULL;
 }
@@ -340,8 +340,8 @@ gpu_cache_release (GpuAllocation *allocation)
   for (;;) {
     scope = go_home (cache, allocation);
     bool detached = allocation->detached || allocation->generation < scope->generation;
-    bool over = atomic_load_explicit (&cache->bytes[account], memory_order_relaxed) >
-                atomic_load_explicit (&cache->limit[account], memory_order_relaxed);
+    bool over =
+        atomic_load_explicit (&cache->bytes[account], memory_order_relaxed) > gpu_cache_ceiling (cache, account);
     if (busy || !(over || detached || atomic_load (&cache->orphaned) || atomic_load (&cache->n_leaving) > 0))
       break;
     gpu_scope_unlock (scope);

@@ -44,6 +44,7 @@ typedef struct {
   uint64_t detached_bytes; /* live at a clear and not yet freed; not part of the limit */
   uint64_t peak_bytes;     /* highest live + pending + idle */
   uint64_t limit_bytes;
+  uint64_t held_bytes;   /* what the device's own pool held besides when last trimmed; the limit is for that, too */
   uint64_t exact_hits;   /* idle, same shape */
   uint64_t fit_hits;     /* idle, another shape that fits */
   uint64_t pending_hits; /* still in use, ordered already: no wait added */
@@ -60,7 +61,8 @@ typedef struct {
  * @bytes: 0 retains nothing that is complete
  *
  * Takes effect at once, also while pipelines play: idle memory over the limit is freed, pending as it completes, live
- * memory is never touched. A limit above the device's memory is taken with a warning.
+ * memory is never touched. A limit above the device's memory is taken with a warning. Up to an eighth of the limit of
+ * the device's memory stays free for what the device's own pool holds besides (held_bytes of the statistics).
  *
  * Returns: false if @error is set, for a negative value; the old limit stays
  */

@@ -208,7 +208,7 @@ gpu_cpu_memory_info (GpuDevice *base, uint64_t *free_bytes, uint64_t *total_byte
   return true;
 }
 
-void
+uint64_t
 gpu_cpu_trim (GpuDevice *base, uint64_t keep)
 {
   GpuCpuDevice *device = (GpuCpuDevice *)base;
@@ -220,6 +220,7 @@ gpu_cpu_trim (GpuDevice *base, uint64_t keep)
     block_free (oldest);
   }
   pthread_mutex_unlock (&gpu_cpu_host.lock);
+  return 0;
 }
 
 static uint64_t

@@ -171,7 +171,7 @@ bool gpu_cpu_alloc (GpuDevice *device, GpuMemoryKind kind, size_t size, size_t a
                     GError **error);
 bool gpu_cpu_free (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, void *stream, GError **error);
 bool gpu_cpu_memory_info (GpuDevice *device, uint64_t *free_bytes, uint64_t *total_bytes, GError **error);
-void gpu_cpu_trim (GpuDevice *device, uint64_t keep);
+uint64_t gpu_cpu_trim (GpuDevice *device, uint64_t keep);
 /** Locked. The free of @block, filled already, has run: its address may be handed out again. */
 void gpu_cpu_block_release (GpuCpuDevice *device, GpuCpuBlock *block);
 void gpu_cpu_memory_init (GpuCpuDevice *device, uint64_t memory_bytes);

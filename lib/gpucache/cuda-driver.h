@@ -40,6 +40,7 @@
   ENTRY (MemPoolDestroy, 11020)                                                                                        \
   ENTRY (MemPoolSetAttribute, 11020)                                                                                   \
   ENTRY (MemPoolSetAccess, 11020)                                                                                      \
+  ENTRY (MemPoolGetAttribute, 11020)                                                                                   \
   ENTRY (MemPoolTrimTo, 11020)                                                                                         \
   ENTRY (MemAllocFromPoolAsync, 11020)                                                                                 \
   ENTRY (MemFreeAsync, 11020)                                                                                          \

@@ -8,6 +8,10 @@
 /* What every allocation function of the driver guarantees. */
 #define DRIVER_ALIGNMENT 256
 
+/* In such pieces, of which one is in use in part as a rule, a pool takes memory from the system and gives it back
+ * (measured with driver 580). */
+#define POOL_PIECE (UINT64_C (32) << 20)
+
 bool
 gpu_cuda_memory_info (GpuDevice *device, uint64_t *free_bytes, uint64_t *total_bytes, GError **error)
 {
@@ -133,15 +137,21 @@ gpu_cuda_free (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, v
   return gpu_cuda_leave_with (self, result, call, error);
 }
 
-void
+uint64_t
 gpu_cuda_trim (GpuDevice *device, uint64_t keep)
 {
   GpuCudaDevice *self = gpu_cuda_device (device);
+  const GpuCudaDriver *cu = self->cu;
+  cuuint64_t reserved = 0, used = 0;
 
   if (!gpu_cuda_enter (self, NULL))
-    return;
-  self->cu->MemPoolTrimTo (self->pool, keep);
+    return 0;
+  cu->MemPoolTrimTo (self->pool, keep);
+  if (cu->MemPoolGetAttribute (self->pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved) != CUDA_SUCCESS ||
+      cu->MemPoolGetAttribute (self->pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) != CUDA_SUCCESS)
+    reserved = 0;
   gpu_cuda_leave (self);
+  return reserved > used + POOL_PIECE ? reserved - used - POOL_PIECE : 0;
 }
 
 /* For all contexts. Whatever the driver has against that memory (somebody registered it already, its pages are those of

@@ -86,7 +86,7 @@ bool gpu_cuda_memory_info (GpuDevice *device, uint64_t *free_bytes, uint64_t *to
 bool gpu_cuda_alloc (GpuDevice *device, GpuMemoryKind kind, size_t size, size_t alignment, void *stream, void **data,
                      GError **error);
 bool gpu_cuda_free (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, void *stream, GError **error);
-void gpu_cuda_trim (GpuDevice *device, uint64_t keep);
+uint64_t gpu_cuda_trim (GpuDevice *device, uint64_t keep);
 bool gpu_cuda_pin (GpuDevice *device, void *data, size_t size, GError **error);
 void gpu_cuda_unpin (GpuDevice *device, void *data);
 

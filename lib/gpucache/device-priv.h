@@ -61,8 +61,10 @@ typedef struct {
   bool (*alloc) (GpuDevice *device, GpuMemoryKind kind, size_t size, size_t alignment, void *stream, void **data,
                  GError **error);
   bool (*free) (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, void *stream, GError **error);
-  /* Gives memory that the device's own pool keeps and nobody uses back to the system. */
-  void (*trim) (GpuDevice *device, uint64_t keep);
+  /* Gives memory that the device's own pool keeps and nobody uses back to the system, down to @keep bytes in all.
+   * Returns: the bytes that it holds all the same beyond what is in use, as pieces of it are in use in part; 0 if there
+   * is no more of that than any use of the pool brings. */
+  uint64_t (*trim) (GpuDevice *device, uint64_t keep);
   /* Locks whole pages of the host's own memory, which then count as pinned, until unpin, when no work on them is left.
    * May wait for the device. A refusal is GPU_ERROR_OUT_OF_MEMORY or GPU_ERROR_UNSUPPORTED. NULL if the device has no
    * use for it. */
@@ -206,10 +208,11 @@ void gpu_device_abandon (GpuDevice *device, GpuMemoryKind kind, void *data, size
 bool gpu_device_alloc_complete (GpuDevice *device, size_t size, size_t alignment, void **data, GError **error);
 bool gpu_device_free_idle (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, GError **error);
 /** Gives what the device's own pool has in reserve back to the system, down to @keep bytes in all, as far as nobody
- * uses it. Waits for frees of idle memory, which may be behind other streams' work where those share a queue. */
-void gpu_device_trim (GpuDevice *device, uint64_t keep);
+ * uses it. Waits for frees of idle memory, which may be behind other streams' work where those share a queue.
+ * @held: (out): what the pool holds all the same beyond what is in use. Returns: whether it was trimmed. */
+bool gpu_device_trim (GpuDevice *device, uint64_t keep, uint64_t *held);
 /** The same without a wait: as soon as a call finds that the frees before a call with @more are complete. */
-void gpu_device_trim_later (GpuDevice *device, bool more, uint64_t keep);
+bool gpu_device_trim_later (GpuDevice *device, bool more, uint64_t keep, uint64_t *held);
 bool gpu_device_pin (GpuDevice *device, void *data, size_t size, GError **error);
 void gpu_device_unpin (GpuDevice *device, void *data);
 bool gpu_device_stream_create (GpuDevice *device, void **stream, GError **error);

@@ -470,28 +470,29 @@ gpu_device_alloc_complete (GpuDevice *device, size_t size, size_t alignment, voi
   return ok;
 }
 
-void
-gpu_device_trim (GpuDevice *device, uint64_t keep)
+bool
+gpu_device_trim (GpuDevice *device, uint64_t keep, uint64_t *held)
 {
   gpu_locks_check_driver ();
   if (!gpu_device_check (device, NULL))
-    return;
+    return false;
   /* What is idle was freed on this stream, which has no other work, and drivers give back only what the host has seen
    * freed. */
   gpu_lock (&device->idle_lock, GPU_LOCK_STREAM);
   const bool seen = !device->idle_stream || gpu_device_stream_synchronize (device, device->idle_stream, NULL);
   gpu_unlock (&device->idle_lock, GPU_LOCK_STREAM);
   if (seen)
-    device->funcs->trim (device, keep);
+    *held = device->funcs->trim (device, keep);
+  return seen;
 }
 
-void
-gpu_device_trim_later (GpuDevice *device, bool more, uint64_t keep)
+bool
+gpu_device_trim_later (GpuDevice *device, bool more, uint64_t keep, uint64_t *held)
 {
   bool seen = false;
 
   if (!gpu_device_check (device, NULL))
-    return;
+    return false;
   gpu_lock (&device->idle_lock, GPU_LOCK_STREAM);
   if (atomic_load (&device->freed_is_due))
     seen = gpu_device_event_query (device, device->freed_event, NULL) == GPU_STATUS_COMPLETE;
@@ -503,7 +504,8 @@ gpu_device_trim_later (GpuDevice *device, bool more, uint64_t keep)
     atomic_store (&device->freed_is_due, true);
   gpu_unlock (&device->idle_lock, GPU_LOCK_STREAM);
   if (seen)
-    device->funcs->trim (device, keep);
+    *held = device->funcs->trim (device, keep);
+  return seen;
 }
 
 bool

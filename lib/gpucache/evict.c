@@ -51,18 +51,25 @@ has_detached (GpuCache *cache)
 }
 
 void
-gpu_cache_trim (GpuCache *cache, uint64_t keep)
+gpu_cache_trim (GpuCache *cache)
 {
+  uint64_t held;
   atomic_store (&cache->has_freed, false);
-  gpu_device_trim (cache->device, keep);
+  if (gpu_device_trim (cache->device, 0, &held))
+    atomic_store (&cache->held[GPU_ACCOUNT_DEVICE], held);
 }
 
 void
 gpu_cache_trim_to_limit (GpuCache *cache)
 {
-  if (atomic_load (&cache->has_freed) || atomic_load (&cache->device->freed_is_due))
-    gpu_device_trim_later (cache->device, atomic_exchange (&cache->has_freed, false),
-                           atomic_load (&cache->limit[GPU_ACCOUNT_DEVICE]));
+  if (!atomic_load (&cache->has_freed) && !atomic_load (&cache->device->freed_is_due))
+    return;
+  /* If more were kept, pieces that are wholly free would be taken for ones that frames hold on to, and the ceiling
+   * would stay down where it is. */
+  const uint64_t limit = atomic_load (&cache->limit[GPU_ACCOUNT_DEVICE]), keep = limit - limit / GPU_CACHE_HELD_SHARE;
+  uint64_t held;
+  if (gpu_device_trim_later (cache->device, atomic_exchange (&cache->has_freed, false), keep, &held))
+    atomic_store (&cache->held[GPU_ACCOUNT_DEVICE], held);
 }
 
 void
@@ -83,7 +90,7 @@ gpu_cache_free_chain (GpuCache *cache, GpuAllocation *chain, bool evicted)
     forget (cache, allocation);
   }
   if (detached && !has_detached (cache))
-    gpu_cache_trim (cache, 0); /* rule 10: after a clear other processes get the memory */
+    gpu_cache_trim (cache); /* rule 10: after a clear other processes get the memory */
 }
 
 void
@@ -209,11 +216,11 @@ gpu_cache_evict (GpuCache *cache, GpuAccount account, uint64_t target)
 void
 gpu_cache_settle (GpuCache *cache, GpuAccount account)
 {
-  uint64_t limit = atomic_load (&cache->limit[account]);
-  gpu_cache_evict (cache, account, limit);
-  if (atomic_load (&cache->trim_due[account]) && atomic_load (&cache->bytes[account]) <= limit &&
+  uint64_t ceiling = gpu_cache_ceiling (cache, account);
+  gpu_cache_evict (cache, account, ceiling);
+  if (atomic_load (&cache->trim_due[account]) && atomic_load (&cache->bytes[account]) <= ceiling &&
       atomic_exchange (&cache->trim_due[account], false))
-    gpu_cache_trim (cache, 0);
+    gpu_cache_trim (cache);
 }
 
 /* Threads that do nothing do not retire what is in their scopes: whoever does something looks at one of those, too. */
@@ -247,8 +254,7 @@ gpu_cache_is_to_shrink (GpuCache *cache)
 {
   bool over = atomic_load_explicit (&cache->n_leaving, memory_order_relaxed) > 0;
   for (int account = 0; account < GPU_N_ACCOUNTS; account++)
-    over |= atomic_load_explicit (&cache->bytes[account], memory_order_relaxed) >
-            atomic_load_explicit (&cache->limit[account], memory_order_relaxed);
+    over |= atomic_load_explicit (&cache->bytes[account], memory_order_relaxed) > gpu_cache_ceiling (cache, account);
   return over;
 }
 
@@ -334,6 +340,6 @@ gpu_cache_clear (GpuDevice *device, GpuCacheScope which, GError **error)
   g_ptr_array_unref (scopes);
   if (which == GPU_CACHE_ALL)
     ok = gpu_cache_wait_detached (cache, error) && ok;
-  gpu_cache_trim (cache, 0);
+  gpu_cache_trim (cache);
   return ok;
 }

@@ -69,7 +69,7 @@ static bool
 ask_again (GpuCache *cache, const GpuRequest *request, GpuAllocation *fresh, bool *ok, GError **refused, GError **error)
 {
   GError *refusal = NULL;
-  gpu_cache_trim (cache, 0);
+  gpu_cache_trim (cache);
   atomic_fetch_add_explicit (&cache->oom_retries[request->account], 1, memory_order_relaxed);
   *ok = gpu_cache_ask_driver (cache, request, fresh, &refusal);
   if (*ok)

@@ -47,6 +47,7 @@ gpu_cache_get_stats (GpuDevice *device, GpuAccount account, GpuCacheScope which,
   stats->detached_bytes = atomic_load (&cache->detached_bytes[account]);
   stats->peak_bytes = atomic_load (&cache->peak[account]);
   stats->limit_bytes = atomic_load (&cache->limit[account]);
+  stats->held_bytes = atomic_load (&cache->held[account]);
   stats->misses = atomic_load (&cache->misses[account]);
   stats->evictions = atomic_load (&cache->evictions[account]);
   stats->oom_retries = atomic_load (&cache->oom_retries[account]);
@@ -65,8 +66,9 @@ dump_account (GString *text, GpuDevice *device, GpuAccount account)
   g_autofree char *limit = g_format_size_full (s.limit_bytes, G_FORMAT_SIZE_IEC_UNITS);
   g_autofree char *peak = g_format_size_full (s.peak_bytes, G_FORMAT_SIZE_IEC_UNITS);
   g_autofree char *detached = g_format_size_full (s.detached_bytes, G_FORMAT_SIZE_IEC_UNITS);
-  g_string_append_printf (text, "%s memory: %s of %s, peak %s, detached %s\n", account_names[account], now, limit, peak,
-                          detached);
+  g_autofree char *held = g_format_size_full (s.held_bytes, G_FORMAT_SIZE_IEC_UNITS);
+  g_string_append_printf (text, "%s memory: %s of %s, peak %s, detached %s, held by the device's pool %s\n",
+                          account_names[account], now, limit, peak, detached, held);
   g_string_append_printf (text,
                           "  hits: %" G_GUINT64_FORMAT " exact, %" G_GUINT64_FORMAT " fit, %" G_GUINT64_FORMAT
                           " pending, %" G_GUINT64_FORMAT " waiting; misses: %" G_GUINT64_FORMAT

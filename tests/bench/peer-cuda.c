@@ -9,8 +9,6 @@
 
 #include <gpucache/cuda-priv.h>
 
-#include <dlfcn.h>
-
 typedef struct {
   Peer base;
   const GpuCudaDriver *cu;
@@ -18,18 +16,12 @@ typedef struct {
   CUstream stream;
 } CudaPeer;
 
-/* 0 if it does not say. The library has no use for this entry of the driver's, so it is not in its table. */
+/* 0 if it does not say. */
 static double
-pool_reserved (CUmemoryPool pool)
+pool_reserved (const GpuCudaDriver *cu, CUmemoryPool pool)
 {
-  PFN_cuMemPoolGetAttribute_v11020 get_attribute = NULL;
   cuuint64_t bytes = 0;
-  void *library = dlopen ("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  if (library) {
-    *(void **)&get_attribute = dlsym (library, "cuMemPoolGetAttribute");
-    dlclose (library);
-  }
-  if (!get_attribute || get_attribute (pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, &bytes) != CUDA_SUCCESS)
+  if (cu->MemPoolGetAttribute (pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, &bytes) != CUDA_SUCCESS)
     return 0;
   return (double)bytes;
 }
@@ -71,7 +63,7 @@ pool_free_and_synchronize (Peer *peer, void *data)
 static double
 pool_peak (Peer *peer)
 {
-  return pool_reserved (((CudaPeer *)peer)->pool);
+  return pool_reserved (((CudaPeer *)peer)->cu, ((CudaPeer *)peer)->pool);
 }
 
 static void *
@@ -154,5 +146,5 @@ peers_add_cuda (GPtrArray *peers, GpuDevice *device)
 double
 peers_cuda_device_peak (GpuDevice *device)
 {
-  return pool_reserved (gpu_cuda_device (device)->pool);
+  return pool_reserved (gpu_cuda_device (device)->cu, gpu_cuda_device (device)->pool);
 }

@@ -311,6 +311,20 @@ emulated_MemPoolSetAccess (CUmemoryPool changed, const CUmemAccessDesc *access, 
   return needs_context ();
 }
 
+/* As NVIDIA's driver, it has memory of the system in pieces. */
+static CUresult
+emulated_MemPoolGetAttribute (CUmemoryPool asked, CUmemPool_attribute attribute, void *value)
+{
+  const cuuint64_t piece = (cuuint64_t)32 << 20;
+  const int gpu = context_current ();
+
+  if (gpu < 0)
+    return CUDA_ERROR_INVALID_CONTEXT;
+  const cuuint64_t bytes = atomic_load (&used[gpu]);
+  *(cuuint64_t *)value = attribute == CU_MEMPOOL_ATTR_USED_MEM_CURRENT ? bytes : (bytes + piece - 1) / piece * piece;
+  return CUDA_SUCCESS;
+}
+
 static CUresult
 emulated_MemPoolTrimTo (CUmemoryPool trimmed, size_t kept)
 {

@@ -321,9 +321,9 @@ GST_END_TEST
 GST_START_TEST (test_stats_structure)
 {
   static const gchar *const names[] = {
-      "live",           "pending",    "idle",        "live-bytes",  "pending-bytes", "idle-bytes",
-      "detached-bytes", "peak-bytes", "limit-bytes", "exact-hits",  "fit-hits",      "pending-hits",
-      "waiting-hits",   "misses",     "evictions",   "oom-retries", "host-waits",    "throttle-waits",
+      "live",       "pending",     "idle",        "live-bytes", "pending-bytes",  "idle-bytes",   "detached-bytes",
+      "peak-bytes", "limit-bytes", "held-bytes",  "exact-hits", "fit-hits",       "pending-hits", "waiting-hits",
+      "misses",     "evictions",   "oom-retries", "host-waits", "throttle-waits",
   };
   GpuDevice *device = test_device_new ();
   GpuStream *stream = test_stream_new (device);

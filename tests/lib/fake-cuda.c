@@ -30,6 +30,7 @@ static GList *failures;
 static bool is_shut_down, is_out_of_memory;
 static int broken = -1; /* GPU */
 static unsigned live;
+static atomic_uint_least64_t pool_reserved, pool_used;
 
 /* A call that is to fail. */
 typedef struct {
@@ -399,6 +400,16 @@ fake_MemPoolSetAccess (CUmemoryPool changed, const CUmemAccessDesc *access, size
 }
 
 static CUresult
+fake_MemPoolGetAttribute (CUmemoryPool asked, CUmemPool_attribute attribute, void *value)
+{
+  CUresult result = called ("cuMemPoolGetAttribute %d", (int)attribute);
+
+  if (result == CUDA_SUCCESS)
+    *(cuuint64_t *)value = atomic_load (attribute == CU_MEMPOOL_ATTR_USED_MEM_CURRENT ? &pool_used : &pool_reserved);
+  return result;
+}
+
+static CUresult
 fake_MemPoolTrimTo (CUmemoryPool trimmed, size_t kept)
 {
   return called ("cuMemPoolTrimTo %zu", kept);
@@ -665,6 +676,13 @@ fake_fail (const char *entry, unsigned skip, CUresult result)
 }
 
 static void
+fake_set_pool (uint64_t reserved, uint64_t used)
+{
+  atomic_store (&pool_reserved, reserved);
+  atomic_store (&pool_used, used);
+}
+
+static void
 fake_refuse_memory (bool refuse)
 {
   pthread_mutex_lock (&lock);
@@ -718,6 +736,7 @@ fake_depth (void)
 extern const FakeCuda fake_cuda;
 EXPORT const FakeCuda fake_cuda = {
     .fail = fake_fail,
+    .set_pool = fake_set_pool,
     .refuse_memory = fake_refuse_memory,
     .break_gpu = fake_break_gpu,
     .other_context = context_other,

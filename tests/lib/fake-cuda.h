@@ -17,6 +17,8 @@ typedef struct {
    * Replaces what was to fail of that entry.
    */
   void (*fail) (const char *entry, unsigned skip, CUresult result);
+  /** What pools say that they have of the system, and that is in use of it; nothing at first. */
+  void (*set_pool) (uint64_t reserved, uint64_t used);
   /** Whether from now on all allocations, on every GPU and of pinned memory, return CUDA_ERROR_OUT_OF_MEMORY. */
   void (*refuse_memory) (bool refuse);
   /** Or -1 for none: all later calls in the context of that GPU return CUDA_ERROR_ILLEGAL_ADDRESS, and those of another

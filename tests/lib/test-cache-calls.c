@@ -16,12 +16,14 @@ static const GpuDeviceFuncs *real;
 static atomic_uint trims;
 static atomic_uint_least64_t kept; /* by the last of them, at most */
 
-static void
+static uint64_t held; /* what the device's pool holds besides, beyond what it does of itself */
+
+static uint64_t
 count_trim (GpuDevice *device, uint64_t keep)
 {
   atomic_fetch_add (&trims, 1);
   atomic_store (&kept, keep);
-  real->trim (device, keep);
+  return real->trim (device, keep) + held;
 }
 
 static void
@@ -397,7 +399,7 @@ test_trims_to_limit (Rig *rig, const void *data)
     g_assert_cmpuint (i, <, 20);
     ask_for_more (rig, 70 + i);
   }
-  g_assert_cmpuint (atomic_load (&kept), ==, 3 * capacity);
+  g_assert_cmpuint (atomic_load (&kept), ==, 3 * capacity - 3 * capacity / 8);
 
   rig_limit (rig, 300 * capacity);
   for (unsigned i = 0; i < 10; i++)
@@ -406,6 +408,66 @@ test_trims_to_limit (Rig *rig, const void *data)
   for (unsigned i = 0; i < 10; i++)
     ask_for_more (rig, 120 + i);
   g_assert_cmpuint (atomic_load (&trims), ==, so_far);
+  rig->device->funcs = real;
+}
+
+/* Until the device's pool has been trimmed once more. */
+static void
+ask_until_trimmed (Rig *rig, uint32_t *height)
+{
+  const unsigned before = atomic_load (&trims);
+
+  while (atomic_load (&trims) == before) {
+    g_assert_cmpuint (*height, <, 1000);
+    ask_for_more (rig, (*height)++);
+  }
+}
+
+/* What the device's pool holds beyond what is in use of it counts against the limit, up to an eighth of it, and does no
+ * more when it holds it no more. */
+static void
+test_limit_is_for_the_pool_too (Rig *rig, const void *data)
+{
+  enum { N = 32 };
+  size_t capacity = rig_make_idle (rig, &rig->spec, rig->stream[0], N, NULL);
+  uint32_t height = 65;
+
+  g_assert_cmpuint (capacity, ==, 64 * 64 * 4);
+  rig_limit (rig, N * capacity);
+  spy_on_trims (rig);
+  held = 3 * capacity;
+  g_assert_cmpuint (rig_stats (rig).idle_bytes, ==, N * capacity);
+  ask_until_trimmed (rig, &height);
+  GpuCacheStats stats = rig_stats (rig);
+  g_assert_cmpuint (stats.held_bytes, ==, 3 * capacity);
+  g_assert_cmpuint (stats.limit_bytes, ==, N * capacity);
+  g_assert_cmpuint (rig_bytes (&stats), <=, (N - 3) * capacity);
+  g_assert_cmpuint (rig_bytes (&stats), >, (N - 5) * capacity);
+  rig_sync (rig->stream[0]);
+  for (unsigned i = 0; i < 5; i++)
+    ask_for_more (rig, height++);
+  stats = rig_stats (rig);
+  g_assert_cmpuint (rig_bytes (&stats), <=, (N - 3) * capacity);
+
+  /* Room is made before the device is asked, not when the frame is let go of. */
+  const GpuImageSpec spec = rig_spec (GPU_FORMAT_ARGB, 64, height++);
+  GpuImage *image = rig_acquire (rig, &spec, rig->stream[0]);
+  g_assert_cmpuint (atomic_load (&rig->device->cache->bytes[GPU_ACCOUNT_DEVICE]), <=, (N - 3) * capacity);
+  gpu_image_unref (image);
+
+  held = 100 * capacity;
+  ask_until_trimmed (rig, &height);
+  stats = rig_stats (rig);
+  g_assert_cmpuint (rig_bytes (&stats), <=, N / 8 * 7 * capacity);
+  g_assert_cmpuint (rig_bytes (&stats), >, (N / 8 * 7 - 2) * capacity);
+
+  held = 0;
+  ask_until_trimmed (rig, &height);
+  g_assert_cmpuint (rig_stats (rig).held_bytes, ==, 0);
+  for (unsigned i = 0; i < 5; i++)
+    ask_for_more (rig, height++);
+  stats = rig_stats (rig);
+  g_assert_cmpuint (rig_bytes (&stats), >, (N - 2) * capacity);
   rig->device->funcs = real;
 }
 
@@ -591,6 +653,7 @@ main (int argc, char **argv)
   RIG_TEST ("/calls/rule-10/trims-after-lowered-limit", test_trims_after_lowered_limit);
   RIG_TEST ("/calls/rule-10/trims-after-clear", test_trims_after_clear);
   RIG_TEST ("/calls/rule-10/trims-to-limit", test_trims_to_limit);
+  RIG_TEST ("/calls/rule-10/limit-is-for-the-pool-too", test_limit_is_for_the_pool_too);
   RIG_TEST ("/calls/rule-10/trims-after-refusal", test_trims_after_refusal);
   RIG_TEST ("/calls/rule-11/bounded-questions", test_bounded_questions);
   RIG_TEST ("/calls/rule-11/questions-take-turns", test_questions_take_turns);

@@ -214,13 +214,37 @@ test_memory (void)
     g_assert_true (device->funcs->free (device, kinds[i].kind, b, 5000, NULL, &error));
     expect (kinds[i].free);
   }
-  device->funcs->trim (device, 0);
-  expect ("cuMemPoolTrimTo 0\n");
-  device->funcs->trim (device, 12345);
-  expect ("cuMemPoolTrimTo 12345\n");
-  gpu_device_trim (device, 77);
-  expect ("cuStreamSynchronize\ncuMemPoolTrimTo 77\n"); /* of the stream on which idle memory is freed */
   close_device (device);
+}
+
+/* What a pool holds beyond what is in use, and beyond the piece of 32 MiB of which some is in use as a rule, is told;
+ * and nothing is made of it where it cannot say. */
+static void
+test_trim (void)
+{
+#define ASKED "cuMemPoolGetAttribute 5\ncuMemPoolGetAttribute 7\n"
+  const uint64_t piece = UINT64_C (32) << 20;
+  GpuDevice *device = open_device (0);
+  uint64_t held = 1;
+
+  fake->set_pool (3 * piece, piece - 1000);
+  g_assert_cmpuint (device->funcs->trim (device, 0), ==, piece + 1000);
+  expect ("cuMemPoolTrimTo 0\n" ASKED);
+  fake->set_pool (3 * piece, 2 * piece);
+  g_assert_cmpuint (device->funcs->trim (device, 12345), ==, 0);
+  expect ("cuMemPoolTrimTo 12345\n" ASKED);
+  fake->set_pool (0, 3 * piece);
+  g_assert_true (gpu_device_trim (device, 77, &held));
+  g_assert_cmpuint (held, ==, 0);
+  expect ("cuStreamSynchronize\ncuMemPoolTrimTo 77\n" ASKED); /* of the stream on which idle memory is freed */
+  fake->set_pool (3 * piece, 0);
+  fake->fail ("cuMemPoolGetAttribute", 0, CUDA_ERROR_INVALID_VALUE);
+  g_assert_cmpuint (device->funcs->trim (device, 0), ==, 0);
+  fake->fail ("cuMemPoolGetAttribute", 1, CUDA_ERROR_INVALID_VALUE);
+  g_assert_cmpuint (device->funcs->trim (device, 0), ==, 0);
+  fake->set_pool (0, 0);
+  close_device (device);
+#undef ASKED
 }
 
 static void
@@ -771,6 +795,7 @@ main (int argc, char **argv)
   g_test_add_func ("/device-cuda/open/fails", test_open_fails);
   g_test_add_func ("/device-cuda/open/without-code", test_open_without_code);
   g_test_add_func ("/device-cuda/memory", test_memory);
+  g_test_add_func ("/device-cuda/memory/trim", test_trim);
   g_test_add_func ("/device-cuda/memory/refused", test_memory_refused);
   g_test_add_func ("/device-cuda/pins", test_pins);
   g_test_add_func ("/device-cuda/streams-and-events", test_streams_and_events);

@@ -242,9 +242,10 @@ launch (GpuDevice *device, const char *name, GpuExtent block, const void *arg, G
     return true;
   grid = (GpuExtent){blocks (extent.x, block.x), blocks (extent.y, block.y), blocks (extent.z, block.z)};
   if (grid.y > MAX_GRID_YZ || grid.z > MAX_GRID_YZ) {
-    g_set_error (error, GPU_ERROR, GPU_ERROR_UNSUPPORTED,
-                 "%u x %u x %u work items of \"%s\" are more than %s takes in one launch: use smaller images", extent.x,
-                 extent.y, extent.z, name, self->label);
+    g_set_error (
+        error, GPU_ERROR, GPU_ERROR_UNSUPPORTED,
+        "%u x %u x %u work items of \"%s\" are more than %s takes in one launch: use smaller images, or fewer of them",
+        extent.x, extent.y, extent.z, name, self->label);
     return false;
   }
 

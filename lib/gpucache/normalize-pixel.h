@@ -70,6 +70,8 @@ gpu_normalize_sample (GpuNormalizeChannel channel, uint8_t value)
 /** What is added to a sample for the two below, and to their origins: in this float the second byte counts ones. */
 #define GPU_NORMALIZE_ABOVE 32768.0f
 #define GPU_NORMALIZE_ABOVE_BITS 0x47000000u
+/** How __byte_perm() puts byte @i of a word there: the word first, then GPU_NORMALIZE_ABOVE_BITS. */
+#define GPU_NORMALIZE_SELECTOR(i) (0x7404u | (i) << 4)
 
 GPU_PIXEL_FUNC float
 gpu_normalize_in_one (GpuNormalizeStep step, float above)
@@ -95,11 +97,12 @@ typedef struct {
 /**
  * GpuNormalizeTensorArgs:
  * @channel: for each channel of the tensor
- * @line: the same, if @has_lines
+ * @line: the same, for kernels that compute
  * @at: which channel of the picture, as GpuPixels has them, it is
- * @byte: which byte of a packed pixel that is, or which plane
- * @has_lines: whether gpu_normalize_on_line() gives what gpu_normalize_element() does, for all values
- * @straight: whether the tensor's elements lie as the picture's samples do, none left out
+ * @selector: which byte of a packed pixel that is, or which plane, as GPU_NORMALIZE_SELECTOR()
+ * @straight: whether a packed tensor's elements lie as the samples of pixels of three bytes do
+ * @spans: of GPU_NORMALIZE_SPAN pixels in a row
+ * @inverse: 2^32 / @spans, rounded up, or 0 if that is 2^32
  */
 typedef struct {
   GpuPixels src;
@@ -107,12 +110,29 @@ typedef struct {
   GpuNormalizeTensorChannel channel[GPU_PIXEL_CHANNELS];
   GpuNormalizeLine line[GPU_PIXEL_CHANNELS];
   uint32_t at[GPU_PIXEL_CHANNELS];
-  uint32_t byte[GPU_PIXEL_CHANNELS];
+  uint32_t selector[GPU_PIXEL_CHANNELS];
   uint32_t width;
   uint32_t height;
-  uint32_t has_lines;
   uint32_t straight;
+  uint32_t spans;
+  uint32_t inverse;
+  uint32_t reserved;
 } GpuNormalizeTensorArgs;
+
+/** Pixels of a row that a warp makes where it computes; and how wide pictures may be, and of how many of these, for
+ * offsets in a row, and numbers of threads, to have 32 bits. */
+#define GPU_NORMALIZE_SPAN 128u
+#define GPU_NORMALIZE_MAX_WIDTH (1u << 27)
+#define GPU_NORMALIZE_MAX_SPANS (1u << 29)
+
+/** @n / @across, if @inverse is 2^32 / @across, rounded up, or 0 if that is 2^32. */
+GPU_PIXEL_FUNC uint32_t
+gpu_normalize_row_of (uint32_t across, uint32_t inverse, uint32_t n)
+{
+  const uint32_t row = inverse ? (uint32_t)((uint64_t)n * inverse >> 32) : n;
+
+  return row - (row * across > n);
+}
 
 /** The bits of the element of @size bytes that @value becomes. */
 GPU_PIXEL_FUNC uint32_t

@@ -24,7 +24,7 @@ store_quad (const GpuNormalizeYuvArgs &args, uint32_t x0, uint32_t y, unsigned n
 
 #pragma unroll
     for (unsigned k = 0; k < GPU_QUAD; k++)
-      element[c][k] = byte_on_line (args.line[c], bytes, above, above_selector (k));
+      element[c][k] = byte_on_line (args.line[c], bytes, above, GPU_NORMALIZE_SELECTOR (k));
   }
 
   if constexpr (planar) {

@@ -101,7 +101,7 @@ run_tensor (const void *data, GpuExtent extent)
   }
 }
 
-/* By the bytes of an element. */
+/* By the bytes of an element: any, and those of normalize-lines.cu. */
 static const GpuKernel tensor_kernels[] = {
     [1] = {.name = "gpu_normalize_tensor_1",
            .args_size = sizeof (GpuNormalizeTensorArgs),
@@ -118,6 +118,42 @@ static const GpuKernel tensor_kernels[] = {
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
            .run = run_tensor,
            .table_name = "gpu_normalize_tensor_4_table"},
+};
+
+static const GpuKernel planes_kernels[] = {
+    [1] = {.name = "gpu_normalize_planes_1",
+           .args_size = sizeof (GpuNormalizeTensorArgs),
+           .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+           .run = run_tensor,
+           .table_name = "gpu_normalize_planes_1_table"},
+    [2] = {.name = "gpu_normalize_planes_2",
+           .args_size = sizeof (GpuNormalizeTensorArgs),
+           .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+           .run = run_tensor,
+           .table_name = "gpu_normalize_planes_2_table"},
+    [4] = {.name = "gpu_normalize_planes_4",
+           .args_size = sizeof (GpuNormalizeTensorArgs),
+           .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+           .run = run_tensor,
+           .table_name = "gpu_normalize_planes_4_table"},
+};
+
+static const GpuKernel packed_kernels[] = {
+    [1] = {.name = "gpu_normalize_packed_1",
+           .args_size = sizeof (GpuNormalizeTensorArgs),
+           .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+           .run = run_tensor,
+           .table_name = "gpu_normalize_packed_1_table"},
+    [2] = {.name = "gpu_normalize_packed_2",
+           .args_size = sizeof (GpuNormalizeTensorArgs),
+           .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+           .run = run_tensor,
+           .table_name = "gpu_normalize_packed_2_table"},
+    [4] = {.name = "gpu_normalize_packed_4",
+           .args_size = sizeof (GpuNormalizeTensorArgs),
+           .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
+           .run = run_tensor,
+           .table_name = "gpu_normalize_packed_4_table"},
 };
 
 static bool
@@ -386,16 +422,26 @@ stored_position (const GpuFormatInfo *info, unsigned c, unsigned n)
   return position;
 }
 
-static void
+/* What a kernel that computes needs. Returns whether one can: all channels have lines, addresses are multiples of what
+ * vectors need, pixels come by four or are a word each, and spans can be counted. */
+static bool
 set_lines (GpuNormalizeTensorArgs *args)
 {
-  args->has_lines = true;
-  args->straight = args->dst.group == args->src.group && args->dst.channels == args->src.group;
+  if (!args->src.vector || !args->dst.vector || (args->width % 4 && args->dst.group != 4) ||
+      args->width > GPU_NORMALIZE_MAX_WIDTH)
+    return false;
+  args->straight = args->src.group == 3;
   for (unsigned c = 0; c < args->dst.channels; c++) {
-    args->byte[c] = args->src.group == 1 ? args->at[c] : args->src.at[args->at[c]];
-    args->straight = args->straight && args->byte[c] == c;
-    args->has_lines = args->has_lines && gpu_normalize_find_line (&args->channel[c], args->dst.size, &args->line[c]);
+    const uint32_t byte = args->src.group == 1 ? args->at[c] : args->src.at[args->at[c]];
+
+    args->selector[c] = GPU_NORMALIZE_SELECTOR (byte);
+    args->straight = args->straight && byte == c;
+    if (!gpu_normalize_find_line (&args->channel[c], args->dst.size, &args->line[c]))
+      return false;
   }
+  args->spans = (args->width - 1) / GPU_NORMALIZE_SPAN + 1;
+  args->inverse = (uint32_t)(((UINT64_C (1) << 32) + args->spans - 1) / args->spans);
+  return (uint64_t)args->spans * args->height <= GPU_NORMALIZE_MAX_SPANS;
 }
 
 bool
@@ -413,9 +459,16 @@ gpu_normalize_to_tensor (const GpuOp *op, GpuImage *src, GpuImage *dst, const Gp
     args.at[to] = c;
     args.channel[to] = (GpuNormalizeTensorChannel){params->base[c], factors[c], params->shift};
   }
-  set_lines (&args);
-  return gpu_op_launch (op, src, dst, &tensor_kernels[args.dst.size], &args,
-                        gpu_op_quads_extent (spec->width, spec->height), error);
+  const uint32_t size = args.dst.size;
+
+  if (!set_lines (&args))
+    return gpu_op_launch (op, src, dst, &tensor_kernels[size], &args, gpu_op_quads_extent (spec->width, spec->height),
+                          error);
+
+  const uint32_t blocks = (args.spans * args.height - 1) / GPU_OP_QUAD_BLOCK_Y + 1;
+  const GpuExtent extent = {blocks * GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1};
+  return gpu_op_launch (op, src, dst, args.dst.group == 1 ? &planes_kernels[size] : &packed_kernels[size], &args,
+                        extent, error);
 }
 
 static bool

@@ -2,9 +2,8 @@
  *
  * Normalisation on the GPU. To a picture: a thread makes two 16-byte lines of the destination, or one where addresses
  * and strides are just any. Source and destination may be the same: then each thread reads what it writes, and nothing
- * else. To a tensor: four pixels of a row at a time, by products and sums of single floats where the host has found
- * that these give the very bits. Where not, and at addresses and edges of any kind, a block works out what each value
- * becomes, in shared memory, and its threads look it up.
+ * else. To a tensor, at addresses of any kind and where normalize-lines.cu cannot give the very bits: a block works out
+ * what each value becomes, in shared memory, and its threads look it up, four pixels of a row at a time.
  */
 #include "chunk.cuh"
 #include "normalize.cuh"
@@ -71,7 +70,7 @@ normalize_chunk (const Channels<GpuNormalizeStep, bytes> &steps, const GpuChunk 
 
 #pragma unroll
     for (unsigned k = 0; k < 4; k++) {
-      const float value = gpu_float_from_bits (__byte_perm (in.word[i], above, above_selector (k)));
+      const float value = gpu_float_from_bits (__byte_perm (in.word[i], above, GPU_NORMALIZE_SELECTOR (k)));
 
       sample[k] = gpu_round_to_integer (gpu_normalize_in_one (steps.channel[(4 * i + k) % bytes], value));
     }
@@ -272,178 +271,6 @@ look_up_rows (const GpuNormalizeTensorArgs &args, uint64_t x0, unsigned n, const
   }
 }
 
-/* The pixels of a warp's whole rows, 128 of 3 bytes, as gpu_load_quads() gives them; @rows of them, one in
- * GPU_QUAD_BLOCK_Y, exist. Four rows are 96 lines of 16 bytes, three a lane, which go through shared memory. */
-static __device__ __forceinline__ void
-load_lines (const GpuPixels &src, uint64_t x0, uint32_t y, uint32_t rows, uint4 *stage,
-            uint32_t words[GPU_QUAD_ROWS][4])
-{
-  const uint8_t *row = src.data[0] - src.at[0] + y * src.stride[0] + x0 * 3;
-  uint4 line[3];
-
-#pragma unroll
-  for (unsigned j = 0; j < 3; j++) {
-    const unsigned i = threadIdx.x + 32 * j, r = i / 24;
-
-    line[j] = make_uint4 (0, 0, 0, 0);
-    if (r < rows)
-      line[j] = *(const uint4 *)(row + r * (GPU_QUAD_BLOCK_Y * src.stride[0]) + 16 * (i % 24));
-  }
-#pragma unroll
-  for (unsigned j = 0; j < 3; j++)
-    stage[threadIdx.x + 32 * j] = line[j];
-  __syncwarp ();
-#pragma unroll
-  for (unsigned r = 0; r < GPU_QUAD_ROWS; r++)
-#pragma unroll
-    for (unsigned i = 0; i < 3; i++)
-      words[r][i] = ((const uint32_t *)stage)[96 * r + 3 * threadIdx.x + i];
-  __syncwarp ();
-}
-
-/* What a quad becomes: a tensor's planes, or packed pixels. */
-template <unsigned size, unsigned channels, bool planar>
-static __device__ __forceinline__ void
-compute_quad (const GpuNormalizeTensorArgs &args, uint64_t x0, uint32_t y, unsigned n, const uint32_t pixel[GPU_QUAD],
-              uint4 *stage)
-{
-  const uint32_t above = (uint32_t)gpu_own (GPU_NORMALIZE_ABOVE_BITS);
-  float element[channels][GPU_QUAD];
-
-#pragma unroll
-  for (unsigned c = 0; c < channels; c++)
-#pragma unroll
-    for (unsigned k = 0; k < GPU_QUAD; k++)
-      element[c][k] = byte_on_line (args.line[c], pixel[k], above, above_selector (args.byte[c]));
-
-  if constexpr (planar) {
-#pragma unroll
-    for (unsigned c = 0; c < channels; c++) {
-      uint32_t words[size];
-
-      pack_elements<size, GPU_QUAD> (element[c], words);
-      if (n)
-        gpu_store_words<size> (args.dst.data[c] + y * args.dst.stride[c] + (x0 + GPU_QUAD * threadIdx.x) * size, words);
-    }
-  } else {
-    float row[GPU_QUAD * channels];
-    uint32_t words[size * channels];
-
-#pragma unroll
-    for (unsigned i = 0; i < GPU_QUAD * channels; i++)
-      row[i] = element[i % channels][i / channels];
-    pack_elements<size, GPU_QUAD * channels> (row, words);
-    gpu_store_quads<size, channels, true> (gpu_packed_pixel (args.dst, x0, y), args.width - x0, n, true, words, stage);
-  }
-}
-
-/* Four pixels a lane, of @group bytes or planes, to @channels of them in any order. */
-template <unsigned size, unsigned group, unsigned channels, bool planar>
-static __device__ __forceinline__ void
-compute_quads (const GpuNormalizeTensorArgs &args, uint64_t x0, unsigned n, uint4 *stage)
-{
-  const uint64_t x = x0 + GPU_QUAD * threadIdx.x;
-
-#pragma unroll 1
-  for (uint32_t y = blockIdx.y * TILE_ROWS + threadIdx.y; y < args.height; y += gridDim.y * TILE_ROWS) {
-    const uint32_t rows = (args.height - y + GPU_QUAD_BLOCK_Y - 1) / GPU_QUAD_BLOCK_Y;
-    uint32_t words[GPU_QUAD_ROWS][4] = {};
-
-    if (group == 3 && x0 + GPU_QUAD_BLOCK_X * GPU_QUAD <= args.width)
-      load_lines (args.src, x0, y, rows, stage, words);
-    else
-      gpu_load_group<group, GPU_QUAD_ROWS> (args.src, x, y, GPU_QUAD_BLOCK_Y, args.height, n > 0, words);
-#pragma unroll
-    for (unsigned r = 0; r < GPU_QUAD_ROWS; r++)
-      if (r < rows) {
-        uint32_t pixel[GPU_QUAD];
-
-        gpu_split_words<group> (words[r], pixel);
-        compute_quad<size, channels, planar> (args, x0, y + r * GPU_QUAD_BLOCK_Y, n, pixel, stage);
-      }
-  }
-}
-
-/* Packed pixels to as many packed elements, four samples a lane: those of a word. Where a word is no pixel, the
- * elements are in the picture's order. */
-template <unsigned size, unsigned group>
-static __device__ __forceinline__ void
-compute_words (const GpuNormalizeTensorArgs &args, uint64_t x0)
-{
-  const uint32_t above = (uint32_t)gpu_own (GPU_NORMALIZE_ABOVE_BITS);
-  const uint64_t left = (args.width - x0) * group / 4;
-  const uint64_t src_down = GPU_QUAD_BLOCK_Y * args.src.stride[0], dst_down = GPU_QUAD_BLOCK_Y * args.dst.stride[0];
-  GpuNormalizeLine line[group];
-
-  /* Word i begins with sample 4 i, which is of channel i % 3 if there are 3. */
-#pragma unroll
-  for (unsigned i = 0; i < group; i++)
-    line[i] = args.line[group == 3 ? (threadIdx.x + i) % 3 : i];
-
-#pragma unroll 1
-  for (uint32_t y = blockIdx.y * TILE_ROWS + threadIdx.y; y < args.height; y += gridDim.y * TILE_ROWS) {
-    const uint32_t rows = (args.height - y + GPU_QUAD_BLOCK_Y - 1) / GPU_QUAD_BLOCK_Y;
-    const uint8_t *src = gpu_packed_pixel (args.src, x0, y) + 4 * threadIdx.x;
-    uint8_t *dst = gpu_packed_pixel (args.dst, x0, y) + 4 * size * threadIdx.x;
-    uint32_t words[GPU_QUAD_ROWS][group];
-
-#pragma unroll
-    for (unsigned r = 0; r < GPU_QUAD_ROWS; r++)
-#pragma unroll
-      for (unsigned j = 0; j < group; j++)
-        if (r < rows && threadIdx.x + 32 * j < left)
-          words[r][j] = *(const uint32_t *)(src + r * src_down + 128 * j);
-#pragma unroll
-    for (unsigned r = 0; r < GPU_QUAD_ROWS; r++)
-#pragma unroll
-      for (unsigned j = 0; j < group; j++)
-        if (r < rows && threadIdx.x + 32 * j < left) {
-          float element[4];
-          uint32_t out[size];
-
-#pragma unroll
-          for (unsigned i = 0; i < 4; i++)
-            element[i] = byte_on_line (line[(32 * j + i) % group], words[r][j], above,
-                                       above_selector (group == 4 ? args.byte[i] : i));
-          pack_elements<size, 4> (element, out);
-          gpu_store_words<size> (dst + r * dst_down + 128 * size * j, out);
-        }
-  }
-}
-
-template <unsigned size, bool planar>
-static __device__ __forceinline__ void
-compute_to (const GpuNormalizeTensorArgs &args, uint64_t x0, unsigned n, uint4 *stage)
-{
-  if (args.src.group == 3)
-    compute_quads<size, 3, 3, planar> (args, x0, n, stage);
-  else if (args.src.group == 4 && args.dst.channels == 3)
-    compute_quads<size, 4, 3, planar> (args, x0, n, stage);
-  else if (args.dst.channels == 3)
-    compute_quads<size, 1, 3, planar> (args, x0, n, stage);
-  else if constexpr (planar) {
-    if (args.dst.channels == 4)
-      compute_quads<size, 4, 4, true> (args, x0, n, stage);
-    else
-      compute_quads<size, 1, 1, true> (args, x0, n, stage);
-  }
-}
-
-/* Whole quads. */
-template <unsigned size>
-static __device__ __forceinline__ void
-compute_rows (const GpuNormalizeTensorArgs &args, uint64_t x0, unsigned n, uint4 *stage)
-{
-  if (args.dst.group == 1)
-    compute_to<size, true> (args, x0, n, stage);
-  else if (args.src.group == 3 && args.straight)
-    compute_words<size, 3> (args, x0);
-  else if (args.dst.channels == 4)
-    compute_words<size, 4> (args, x0);
-  else
-    compute_to<size, false> (args, x0, n, stage);
-}
-
 template <unsigned size>
 static __device__ __forceinline__ void
 run_normalize_tensor (const GpuNormalizeTensorArgs &args)
@@ -457,10 +284,6 @@ run_normalize_tensor (const GpuNormalizeTensorArgs &args)
 
   if (x0 >= args.width)
     return;
-  if (args.has_lines && gpu_quads_are_whole (args.src, args.dst, x0, args.width)) {
-    compute_rows<size> (args, x0, n, stage[threadIdx.y]);
-    return;
-  }
   for (unsigned c = 0; c < args.dst.channels; c++)
     table[c][value] = gpu_normalize_element (args.channel[c], value, size);
   __syncthreads ();

@@ -7,13 +7,6 @@
 #include "normalize-pixel.h"
 #include "quad.cuh"
 
-/* What selects byte @i of a word, put as the second byte of GPU_NORMALIZE_ABOVE_BITS. */
-static __device__ __forceinline__ uint32_t
-above_selector (uint32_t i)
-{
-  return 0x7404 | i << 4;
-}
-
 static __device__ __forceinline__ float
 byte_on_line (const GpuNormalizeLine &line, uint32_t word, uint32_t above, uint32_t selector)
 {

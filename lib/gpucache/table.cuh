@@ -37,3 +37,16 @@ gpu_table_args (const GpuTable<Args> &table)
   __syncthreads ();
   return *(const Args *)words;
 }
+
+/** @run with the arguments of this block's image, where they are if that is among the parameters. For kernels whose
+ * threads do so little that it would not pay to bring all of the arguments to shared memory first, and to wait for it.
+ */
+template <typename Args, typename Run>
+static __device__ __forceinline__ void
+gpu_with_table_args (const GpuTable<Args> &table, Run run)
+{
+  if (blockIdx.z < GPU_TABLE_FIRST (sizeof (Args)))
+    run (table.first[blockIdx.z]);
+  else
+    run (gpu_table_args (table));
+}

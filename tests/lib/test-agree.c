@@ -285,6 +285,36 @@ test_normalize (Pair *pair, const void *data)
   }
 }
 
+/* Tensors of pictures that lie anywhere, or at multiples of 16 and of widths that are multiples of 4, or not. */
+static void
+test_normalize_tensors (Pair *pair, const void *data)
+{
+  for (unsigned format = FIRST_FORMAT; format <= GPU_LAST_PICTURE_FORMAT; format++) {
+    const GpuFormatInfo *info = gpu_format_info ((GpuFormat)format);
+    const uint32_t most = info->is_yuv && info->n_channels > 1 ? 3 : info->n_channels;
+
+    for (unsigned turn = 0; info->bits == 8 && turn < 4 * TURNS * GPU_N_ELEMENTS * GPU_N_LAYOUTS; turn++) {
+      const uint32_t width = turn % 3 ? 4 * number (pair, 150) : number (pair, 300), height = number (pair, 20);
+      const GpuImageSpec src = turn % 4 ? picture_spec ((GpuFormat)format, width, height, LAYOUT_DEFAULT)
+                                        : random_spec (pair, format, width, height);
+      const GpuElement element = (GpuElement)(turn % GPU_N_ELEMENTS);
+      const GpuLayout layout = (GpuLayout)(turn / GPU_N_ELEMENTS % GPU_N_LAYOUTS);
+      const uint32_t channels = info->has_alpha && number (pair, 2) == 1 ? 3 : most;
+      GpuNormalize params;
+      GpuImageSpec dst;
+
+      gpu_normalize_init (&params);
+      for (unsigned c = 0; c < GPU_MAX_CHANNELS; c++) {
+        params.base[c] = number (pair, 255);
+        params.scale[c] = number (pair, 4000) / 1000.0;
+      }
+      params.order = (GpuChannelOrder)(number (pair, 2) - 1);
+      g_assert_true (gpu_image_spec_init_tensor (&dst, element, layout, channels, width, height, NULL));
+      check (pair, &src, &dst, normalize, &params);
+    }
+  }
+}
+
 #define PAIR_TEST(path, func) g_test_add (path, Pair, NULL, pair_setup, func, pair_teardown)
 
 int
@@ -299,5 +329,6 @@ main (int argc, char **argv)
   PAIR_TEST ("/agree/resize-points", test_resize_points);
   PAIR_TEST ("/agree/resize-tiles", test_resize_tiles);
   PAIR_TEST ("/agree/normalize", test_normalize);
+  PAIR_TEST ("/agree/normalize-tensors", test_normalize_tensors);
   return g_test_run ();
 }

@@ -13,8 +13,8 @@
 #define GPU_NORMALIZE_BLOCK_X 32
 #define GPU_NORMALIZE_BLOCK_Y 8
 
-/** Rows that a thread takes at a time, to a picture. */
-#define GPU_NORMALIZE_ROWS 2
+/** Rows that a thread takes of a picture that is done by steps. */
+#define GPU_NORMALIZE_ROWS 2u
 
 /** (in - base) * factor + shift. A padding byte has the factor 0 and the shift 255. */
 typedef struct {
@@ -30,8 +30,7 @@ typedef struct {
   float shift;
 } GpuNormalizeStep;
 
-/** @channel: for each byte of a pixel; @step: the same, if it gives the same bytes for all values, see @has_steps;
- * @row_bytes: of samples, padding excluded. */
+/** @channel: for each byte of a pixel; @row_bytes: of samples, padding excluded. */
 typedef struct {
   const uint8_t *src;
   uint8_t *dst;
@@ -41,15 +40,46 @@ typedef struct {
   uint32_t height;
   uint32_t bytes;
   GpuNormalizeChannel channel[GPU_PIXEL_CHANNELS];
-  GpuNormalizeStep step[GPU_PIXEL_CHANNELS];
-  uint32_t has_steps;
-  uint32_t reserved;
 } GpuNormalizePlane;
 
 typedef struct {
   GpuNormalizePlane plane[GPU_PIXEL_PLANES];
   GpuPixelRows rows;
 } GpuNormalizeArgs;
+
+/** A plane whose rows are chunks of 16 bytes at multiples of 16, where a step gives the same bytes for all values.
+ * @step: for each byte of a pixel; @across: chunks of a row; @inverse: as of GpuNormalizeTensorArgs. */
+typedef struct {
+  const uint8_t *src;
+  uint8_t *dst;
+  uint32_t src_stride;
+  uint32_t dst_stride;
+  uint32_t row_bytes;
+  uint32_t height;
+  uint32_t bytes;
+  uint32_t across;
+  uint32_t inverse;
+  uint32_t reserved;
+  GpuNormalizeStep step[GPU_PIXEL_CHANNELS];
+} GpuNormalizeStepPlane;
+
+/** @first: the block at which each plane starts, UINT32_MAX for planes that there are not */
+typedef struct {
+  GpuNormalizeStepPlane plane[GPU_PIXEL_PLANES];
+  uint32_t first[GPU_PIXEL_PLANES];
+} GpuNormalizeStepArgs;
+
+/** How many blocks those may take, for threads to have numbers of 32 bits. */
+#define GPU_NORMALIZE_MAX_BLOCKS (1u << 23)
+
+/** @n / @across, if @inverse is 2^32 / @across, rounded up, or 0 if that is 2^32. */
+GPU_PIXEL_FUNC uint32_t
+gpu_normalize_row_of (uint32_t across, uint32_t inverse, uint32_t n)
+{
+  const uint32_t row = inverse ? (uint32_t)((uint64_t)n * inverse >> 32) : n;
+
+  return row - (row * across > n);
+}
 
 /** Not rounded yet. */
 GPU_PIXEL_FUNC float
@@ -124,15 +154,6 @@ typedef struct {
 #define GPU_NORMALIZE_SPAN 128u
 #define GPU_NORMALIZE_MAX_WIDTH (1u << 27)
 #define GPU_NORMALIZE_MAX_SPANS (1u << 29)
-
-/** @n / @across, if @inverse is 2^32 / @across, rounded up, or 0 if that is 2^32. */
-GPU_PIXEL_FUNC uint32_t
-gpu_normalize_row_of (uint32_t across, uint32_t inverse, uint32_t n)
-{
-  const uint32_t row = inverse ? (uint32_t)((uint64_t)n * inverse >> 32) : n;
-
-  return row - (row * across > n);
-}
 
 /** The bits of the element of @size bytes that @value becomes. */
 GPU_PIXEL_FUNC uint32_t

@@ -30,6 +30,19 @@ look_up_rows (const GpuNormalizePlane *plane, uint8_t table[][256], size_t bytes
 }
 
 static void
+look_up_plane (const GpuNormalizePlane *plane, uint8_t table[][256])
+{
+  if (plane->bytes == 1)
+    look_up_rows (plane, table, 1);
+  else if (plane->bytes == 2)
+    look_up_rows (plane, table, 2);
+  else if (plane->bytes == 3)
+    look_up_rows (plane, table, 3);
+  else
+    look_up_rows (plane, table, 4);
+}
+
+static void
 run (const void *data, GpuExtent extent)
 {
   const GpuNormalizeArgs *args = data;
@@ -39,23 +52,38 @@ run (const void *data, GpuExtent extent)
     for (unsigned c = 0; c < plane->bytes; c++)
       for (unsigned value = 0; value < 256; value++)
         table[c][value] = gpu_normalize_sample (plane->channel[c], (uint8_t)value);
+    look_up_plane (plane, table);
+  }
+}
 
-    if (plane->bytes == 1)
-      look_up_rows (plane, table, 1);
-    else if (plane->bytes == 2)
-      look_up_rows (plane, table, 2);
-    else if (plane->bytes == 3)
-      look_up_rows (plane, table, 3);
-    else
-      look_up_rows (plane, table, 4);
+static void
+run_steps (const void *data, GpuExtent extent)
+{
+  const GpuNormalizeStepArgs *args = data;
+  uint8_t table[GPU_PIXEL_CHANNELS][256];
+
+  for (unsigned i = 0; i < GPU_PIXEL_PLANES && args->plane[i].src; i++) {
+    const GpuNormalizeStepPlane *by = &args->plane[i];
+    const GpuNormalizePlane plane = {.src = by->src,
+                                     .dst = by->dst,
+                                     .src_stride = by->src_stride,
+                                     .dst_stride = by->dst_stride,
+                                     .row_bytes = by->row_bytes,
+                                     .height = by->height,
+                                     .bytes = by->bytes};
+
+    for (unsigned c = 0; c < plane.bytes; c++)
+      for (unsigned value = 0; value < 256; value++)
+        table[c][value] = gpu_round_to_byte (gpu_normalize_in_one (by->step[c], GPU_NORMALIZE_ABOVE + (float)value));
+    look_up_plane (&plane, table);
   }
 }
 
 static const GpuKernel rows_kernel = {
     .name = "gpu_normalize_rows",
-    .args_size = sizeof (GpuNormalizeArgs),
+    .args_size = sizeof (GpuNormalizeStepArgs),
     .block = {GPU_NORMALIZE_BLOCK_X, GPU_NORMALIZE_BLOCK_Y, 1},
-    .run = run,
+    .run = run_steps,
     .table_name = "gpu_normalize_rows_table",
 };
 
@@ -331,16 +359,13 @@ set_plane_channels (GpuNormalizePlane *plane, const GpuNormalize *params, const 
     if (info->channel_plane[i] == number)
       plane->channel[info->channel[i]] =
           (GpuNormalizeChannel){(float)params->base[i], (float)factors[i], (float)params->shift};
-  plane->has_steps = true;
-  for (unsigned i = 0; i < plane->bytes; i++) {
-    const GpuNormalizeChannel *channel = &plane->channel[i];
-    const GpuNormalizeTensorChannel key = {channel->base, channel->factor, channel->shift};
-    GpuNormalizeLine line;
+}
 
-    plane->has_steps = plane->has_steps && gpu_normalize_find_line (&key, 0, &line);
-    if (plane->has_steps)
-      plane->step[i] = (GpuNormalizeStep){line.origin, line.high, line.rest};
-  }
+/* 2^32 / @across, rounded up, for gpu_normalize_row_of(). */
+static uint32_t
+inverse_of (uint32_t across)
+{
+  return (uint32_t)(((UINT64_C (1) << 32) + across - 1) / across);
 }
 
 /* Threads in x that a row needs: one for each 16-byte line of the destination that it touches. */
@@ -352,12 +377,37 @@ row_threads (const GpuNormalizePlane *plane)
   return (uint32_t)((plane->row_bytes + (aligned ? 15 : 30)) / 16);
 }
 
-/* Whether rows are lines of 16 bytes at multiples of 16, and of a size that 32 bits are enough for. */
+/* Whether @plane can be done by steps, which @by has then, from block @first on, and how many blocks. */
 static bool
-is_in_lines (const GpuNormalizePlane *plane)
+find_steps (const GpuNormalizePlane *plane, uint64_t *first, GpuNormalizeStepPlane *by)
 {
-  return !(((uintptr_t)plane->src | plane->src_stride | (uintptr_t)plane->dst | plane->dst_stride) & 15) &&
-         plane->row_bytes <= INT32_MAX;
+  const uint64_t across = (plane->row_bytes - 1) / 16 + 1, rows = (plane->height - 1) / GPU_NORMALIZE_ROWS + 1;
+  const uint64_t blocks = (across * rows - 1) / (GPU_NORMALIZE_BLOCK_X * GPU_NORMALIZE_BLOCK_Y) + 1;
+
+  if ((((uintptr_t)plane->src | plane->src_stride | (uintptr_t)plane->dst | plane->dst_stride) & 15) ||
+      (plane->src_stride | plane->dst_stride | plane->row_bytes) > INT32_MAX ||
+      *first + blocks > GPU_NORMALIZE_MAX_BLOCKS)
+    return false;
+  for (unsigned i = 0; i < plane->bytes; i++) {
+    const GpuNormalizeChannel *channel = &plane->channel[i];
+    const GpuNormalizeTensorChannel key = {channel->base, channel->factor, channel->shift};
+    GpuNormalizeLine line;
+
+    if (!gpu_normalize_find_line (&key, 0, &line))
+      return false;
+    by->step[i] = (GpuNormalizeStep){line.origin, line.high, line.rest};
+  }
+  by->src = plane->src;
+  by->dst = plane->dst;
+  by->src_stride = (uint32_t)plane->src_stride;
+  by->dst_stride = (uint32_t)plane->dst_stride;
+  by->row_bytes = (uint32_t)plane->row_bytes;
+  by->height = plane->height;
+  by->bytes = plane->bytes;
+  by->across = (uint32_t)across;
+  by->inverse = inverse_of ((uint32_t)across);
+  *first += blocks;
+  return true;
 }
 
 static bool
@@ -368,7 +418,9 @@ normalize_picture (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuNorma
   const GpuFormatInfo *info = gpu_format_info (from->format);
   GpuExtent extent = {0, 0, 1};
   GpuNormalizeArgs args = {0};
-  bool in_lines = true;
+  GpuNormalizeStepArgs steps = {.first = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX}};
+  uint64_t blocks = 0;
+  bool has_steps = true;
 
   for (unsigned i = 0; i < info->n_planes; i++) {
     GpuNormalizePlane *plane = &args.plane[i];
@@ -382,13 +434,17 @@ normalize_picture (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuNorma
     plane->bytes = info->plane[i].pixel_bytes;
     set_plane_channels (plane, params, factors, info, i);
     extent.x = MAX (extent.x, row_threads (plane));
-    in_lines = in_lines && is_in_lines (plane) && plane->has_steps;
+    steps.first[i] = (uint32_t)blocks;
+    has_steps = has_steps && find_steps (plane, &blocks, &steps.plane[i]);
   }
-  const unsigned rows = in_lines ? GPU_NORMALIZE_ROWS : 1, block = rows * GPU_NORMALIZE_BLOCK_Y;
+  if (has_steps) {
+    extent.x = (uint32_t)blocks * GPU_NORMALIZE_BLOCK_X, extent.y = GPU_NORMALIZE_BLOCK_Y;
+    return gpu_op_launch (op, src, dst, &rows_kernel, &steps, extent, error);
+  }
   for (unsigned i = 0; i < info->n_planes; i++)
-    gpu_op_add_rows (&args.rows, i, args.plane[i].height, block);
-  extent.y = gpu_op_extent_y (&args.rows, block) / rows;
-  return gpu_op_launch (op, src, dst, in_lines ? &rows_kernel : &any_rows_kernel, &args, extent, error);
+    gpu_op_add_rows (&args.rows, i, args.plane[i].height, GPU_NORMALIZE_BLOCK_Y);
+  extent.y = gpu_op_extent_y (&args.rows, GPU_NORMALIZE_BLOCK_Y);
+  return gpu_op_launch (op, src, dst, &any_rows_kernel, &args, extent, error);
 }
 
 static bool
@@ -440,7 +496,7 @@ set_lines (GpuNormalizeTensorArgs *args)
       return false;
   }
   args->spans = (args->width - 1) / GPU_NORMALIZE_SPAN + 1;
-  args->inverse = (uint32_t)(((UINT64_C (1) << 32) + args->spans - 1) / args->spans);
+  args->inverse = inverse_of (args->spans);
   return (uint64_t)args->spans * args->height <= GPU_NORMALIZE_MAX_SPANS;
 }
 

@@ -79,75 +79,75 @@ normalize_chunk (const Channels<GpuNormalizeStep, bytes> &steps, const GpuChunk 
   return out;
 }
 
-/* The chunks of row @y and of the block's other ones below it, which lie at multiples of 16. */
+/* Chunk number @at of row @y and of the one below it. */
 template <unsigned bytes>
 static __device__ __forceinline__ void
-normalize_lines (const GpuNormalizePlane &plane, uint32_t y, uint32_t thread)
+normalize_pair (const GpuNormalizeStepPlane &plane, uint32_t y, uint32_t at)
 {
-  const uint32_t row_bytes = (uint32_t)plane.row_bytes, offset = 16 * thread;
-  const Channels<GpuNormalizeStep, bytes> steps = channels_from<bytes> (plane.step, bytes == 3 ? thread % 3 : 0);
-  const uint8_t *src = plane.src + y * plane.src_stride + offset;
-  uint8_t *dst = plane.dst + y * plane.dst_stride + offset;
-  const uint64_t src_down = GPU_NORMALIZE_BLOCK_Y * plane.src_stride;
-  const uint64_t dst_down = GPU_NORMALIZE_BLOCK_Y * plane.dst_stride;
+  const uint32_t offset = 16 * at, rows = min (plane.height - y, GPU_NORMALIZE_ROWS);
+  const uint8_t *src = plane.src + (uint64_t)y * plane.src_stride + offset;
+  uint8_t *dst = plane.dst + (uint64_t)y * plane.dst_stride + offset;
 
-  if (offset + 16 <= row_bytes) {
+  if (offset + 16 <= plane.row_bytes) {
     GpuChunk chunk[GPU_NORMALIZE_ROWS];
 
 #pragma unroll
     for (unsigned r = 0; r < GPU_NORMALIZE_ROWS; r++)
-      if (y + r * GPU_NORMALIZE_BLOCK_Y < plane.height)
-        gpu_load_words<4> (src + r * src_down, chunk[r].word);
+      if (r < rows)
+        gpu_load_words<4> (src + r * plane.src_stride, chunk[r].word);
+
+    const Channels<GpuNormalizeStep, bytes> steps = channels_from<bytes> (plane.step, bytes == 3 ? at % 3 : 0);
 #pragma unroll
     for (unsigned r = 0; r < GPU_NORMALIZE_ROWS; r++)
-      if (y + r * GPU_NORMALIZE_BLOCK_Y < plane.height)
-        gpu_store_chunk (dst + r * dst_down, normalize_chunk (steps, chunk[r]));
-  } else if (offset < row_bytes) {
+      if (r < rows)
+        gpu_store_chunk (dst + r * plane.dst_stride, normalize_chunk (steps, chunk[r]));
+  } else {
+    const Channels<GpuNormalizeStep, bytes> steps = channels_from<bytes> (plane.step, bytes == 3 ? at % 3 : 0);
+    const uint32_t left = plane.row_bytes - offset;
+
 #pragma unroll 1
-    for (unsigned r = 0; r < GPU_NORMALIZE_ROWS && y + r * GPU_NORMALIZE_BLOCK_Y < plane.height; r++)
-      gpu_store_bytes (dst + r * dst_down,
-                       normalize_chunk (steps, gpu_load_bytes (src + r * src_down, row_bytes - offset)),
-                       row_bytes - offset);
+    for (unsigned r = 0; r < rows; r++, src += plane.src_stride, dst += plane.dst_stride)
+      gpu_store_bytes (dst, normalize_chunk (steps, gpu_load_bytes (src, left)), left);
   }
 }
 
+/* Threads take the chunks of two rows, and then of the next two, so that no warp is empty whatever the width. A block
+ * has one plane only. */
 static __device__ __forceinline__ void
-run_normalize_rows (const GpuNormalizeArgs &args)
+run_normalize_rows (const GpuNormalizeStepArgs &args)
 {
-  const unsigned rows = GPU_NORMALIZE_ROWS * GPU_NORMALIZE_BLOCK_Y;
-  const uint32_t thread = blockIdx.x * GPU_NORMALIZE_BLOCK_X + threadIdx.x;
+  const uint32_t block = blockIdx.x;
+  const unsigned i = (block >= args.first[1]) + (block >= args.first[2]) + (block >= args.first[3]);
+  const GpuNormalizeStepPlane &plane = args.plane[i];
+  const uint32_t n =
+      ((block - args.first[i]) * GPU_NORMALIZE_BLOCK_Y + threadIdx.y) * GPU_NORMALIZE_BLOCK_X + threadIdx.x;
+  const uint32_t row = gpu_normalize_row_of (plane.across, plane.inverse, n);
+  const uint32_t y = row * GPU_NORMALIZE_ROWS, at = n - row * plane.across;
 
-  for (uint64_t row = (uint64_t)blockIdx.y * rows + threadIdx.y; row < args.rows.total;
-       row += (uint64_t)gridDim.y * rows) {
-    const unsigned i = gpu_plane_of_row (args.rows, row);
-    const GpuNormalizePlane &plane = args.plane[i];
-    const uint32_t y = (uint32_t)(row - args.rows.first[i]);
-
-    if (y >= plane.height)
-      continue;
-    if (plane.bytes == 1)
-      normalize_lines<1> (plane, y, thread);
-    else if (plane.bytes == 2)
-      normalize_lines<2> (plane, y, thread);
-    else if (plane.bytes == 3)
-      normalize_lines<3> (plane, y, thread);
-    else
-      normalize_lines<4> (plane, y, thread);
-  }
+  if (y >= plane.height)
+    return;
+  if (plane.bytes == 1)
+    normalize_pair<1> (plane, y, at);
+  else if (plane.bytes == 2)
+    normalize_pair<2> (plane, y, at);
+  else if (plane.bytes == 3)
+    normalize_pair<3> (plane, y, at);
+  else
+    normalize_pair<4> (plane, y, at);
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y, 5)
-    gpu_normalize_rows (const __grid_constant__ GpuNormalizeArgs args)
+__launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y, 6)
+    gpu_normalize_rows (const __grid_constant__ GpuNormalizeStepArgs args)
 {
   run_normalize_rows (args);
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y, 5)
-    gpu_normalize_rows_table (const __grid_constant__ GpuTable<GpuNormalizeArgs> table)
+__launch_bounds__ (GPU_NORMALIZE_BLOCK_X *GPU_NORMALIZE_BLOCK_Y, 6)
+    gpu_normalize_rows_table (const __grid_constant__ GpuTable<GpuNormalizeStepArgs> table)
 {
-  run_normalize_rows (gpu_table_args (table));
+  gpu_with_table_args (table, [] (const GpuNormalizeStepArgs &args) { run_normalize_rows (args); });
 }
 
 /* At any address and stride. */

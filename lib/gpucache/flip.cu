@@ -640,7 +640,7 @@ extern "C" __global__ void
 __launch_bounds__ (GPU_FLIP_BLOCK_X *GPU_FLIP_BLOCK_Y, 6)
     gpu_flip_tiles_table (const __grid_constant__ GpuTable<GpuFlipArgs> table)
 {
-  run_flip_tiles (gpu_table_args (table));
+  gpu_with_table_args (table, [] (const GpuFlipArgs &args) { run_flip_tiles (args); });
 }
 
 /* At any address and stride. */

@@ -9,6 +9,14 @@
 #include "quad.cuh"
 #include "table.cuh"
 
+/* Blocks that a multiprocessor is to have registers for: as many as it can have, where that is 2,048 threads. Not where
+ * the arguments are one of several images', and so take registers of their own. */
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000)
+#define BLOCKS 8
+#else
+#define BLOCKS 6
+#endif
+
 /* Where a lane's four pixels are; all of them, or none, exist. */
 struct Place {
   uint32_t x0, x, y;
@@ -167,7 +175,7 @@ run_packed (const GpuNormalizeTensorArgs &args)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 8)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, BLOCKS)
     gpu_normalize_planes_1 (const __grid_constant__ GpuNormalizeTensorArgs args)
 {
   run_planes<1> (args);
@@ -181,7 +189,7 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 6)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 8)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, BLOCKS)
     gpu_normalize_planes_2 (const __grid_constant__ GpuNormalizeTensorArgs args)
 {
   run_planes<2> (args);
@@ -195,7 +203,7 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 6)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 8)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, BLOCKS)
     gpu_normalize_planes_4 (const __grid_constant__ GpuNormalizeTensorArgs args)
 {
   run_planes<4> (args);
@@ -209,7 +217,7 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 6)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 8)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, BLOCKS)
     gpu_normalize_packed_1 (const __grid_constant__ GpuNormalizeTensorArgs args)
 {
   run_packed<1> (args);
@@ -223,7 +231,7 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 8)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, BLOCKS)
     gpu_normalize_packed_2 (const __grid_constant__ GpuNormalizeTensorArgs args)
 {
   run_packed<2> (args);
@@ -237,7 +245,7 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 8)
+__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, BLOCKS)
     gpu_normalize_packed_4 (const __grid_constant__ GpuNormalizeTensorArgs args)
 {
   run_packed<4> (args);

@@ -143,6 +143,15 @@ test_layouts (OpFixture *fixture, const void *data)
     }
 }
 
+/* A row of 65537 chunks: of the last one's number a GPU's product by an inverse says that it is of the next row. */
+static void
+test_wide (OpFixture *fixture, const void *data)
+{
+  const GpuImageSpec wide = picture_spec (GPU_FORMAT_GRAY8, 65537 * 16, 1, LAYOUT_DEFAULT);
+
+  picture_check (fixture->stream, &wide, &wide, normalize, normalize_reference, &all_params[1]);
+}
+
 /* Values worked out by hand: ties go to even, both ends saturate, the x of RGBx is 255. */
 static void
 test_values (OpFixture *fixture, const void *data)
@@ -544,6 +553,7 @@ main (int argc, char **argv)
   OP_TEST ("/normalize/all", test_all);
   OP_TEST ("/normalize/steps", test_steps);
   OP_TEST ("/normalize/layouts", test_layouts);
+  OP_TEST ("/normalize/wide", test_wide);
   OP_TEST ("/normalize/values", test_values);
   OP_TEST ("/normalize/extremes", test_extremes);
   OP_TEST ("/normalize/tensors", test_tensors);

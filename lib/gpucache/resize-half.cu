@@ -4,8 +4,7 @@
  * bytes, or four pixels of 3, of each of some rows, from words side by side; the host has seen to it that rows begin at
  * multiples of 16 bytes, and that such parts are whole.
  */
-#include "quad.cuh"
-#include "resize-pixel.h"
+#include "resize-half.cuh"
 #include "table.cuh"
 
 /* Of each place of four words the mean of the bytes there, halves up: what weights of 1/2 come to. */
@@ -20,39 +19,11 @@ mean (uint32_t a, uint32_t b, uint32_t c, uint32_t d)
   return (even >> 2 & mask) | (odd << 6 & ~mask);
 }
 
-/* Words of the source to make half as many from. */
-template <unsigned bytes> constexpr unsigned words_of = bytes == 3 ? 6 : 4;
-
-/* Pixels 0, 2, 4, .. of a row, and 1, 3, 5, .., both packed. */
-template <unsigned bytes>
-static __device__ __forceinline__ void
-split (const uint32_t word[words_of<bytes>], uint32_t left[words_of<bytes> / 2], uint32_t right[words_of<bytes> / 2])
-{
-  if constexpr (bytes == 3) {
-    const uint32_t across = __byte_perm (word[3], word[4], 0x7643); /* bytes 15, 16, 18, 19 */
-
-    left[0] = __byte_perm (word[0], word[1], 0x6210);
-    left[1] = __byte_perm (__byte_perm (word[1], word[2], 0x0043), word[3], 0x5410);
-    left[2] = __byte_perm (__byte_perm (word[3], across, 0x0762), word[5], 0x4210);
-    right[0] = __byte_perm (__byte_perm (word[0], word[1], 0x0543), word[2], 0x5210);
-    right[1] = __byte_perm (word[2], across, 0x5432);
-    right[2] = __byte_perm (word[4], word[5], 0x7651);
-  } else {
-#pragma unroll
-    for (unsigned i = 0; i < 2; i++) {
-      const uint32_t a = word[2 * i], b = word[2 * i + 1];
-
-      left[i] = bytes == 4 ? a : __byte_perm (a, b, bytes == 1 ? 0x6420 : 0x5410);
-      right[i] = bytes == 4 ? b : __byte_perm (a, b, bytes == 1 ? 0x7531 : 0x7632);
-    }
-  }
-}
-
 template <unsigned bytes, unsigned lines>
 static __device__ __forceinline__ void
 resize_half_lines (const GpuResizePlane &plane, uint32_t y, uint4 *stage)
 {
-  constexpr unsigned n = words_of<bytes>, pixels = 2 * n / bytes;
+  constexpr unsigned n = gpu_half_words<bytes>, pixels = 2 * n / bytes;
   const uint32_t warp_x = blockIdx.x * GPU_RESIZE_BLOCK_X * pixels, x = warp_x + threadIdx.x * pixels;
   const uint32_t width = plane.width, height = plane.height;
   const uint64_t src_stride = plane.src_stride, dst_stride = plane.dst_stride;
@@ -71,8 +42,8 @@ resize_half_lines (const GpuResizePlane &plane, uint32_t y, uint4 *stage)
   for (unsigned r = 0; r < lines; r++) {
     uint32_t a[n / 2], b[n / 2], c[n / 2], d[n / 2], out[n / 2];
 
-    split<bytes> (upper[r], a, b);
-    split<bytes> (lower[r], c, d);
+    gpu_split_pairs<bytes> (upper[r], a, b);
+    gpu_split_pairs<bytes> (lower[r], c, d);
 #pragma unroll
     for (unsigned i = 0; i < n / 2; i++)
       out[i] = mean (a[i], b[i], c[i], d[i]);

@@ -346,7 +346,7 @@ resize_directly (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuResize 
 
 /* Filters: weights from a table. On a GPU, samples of 8 bits take one launch, unless a picture shrinks by so much that
  * what a tile of the destination needs of the source does not fit shared memory. Other samples take two launches, and
- * so does the CPU device. */
+ * so does the CPU device. To exactly half see resize-filter-half.c. */
 
 static const GpuKernel tiles_kernel = {
     .name = "gpu_resize_filter_tiles",
@@ -725,6 +725,8 @@ resize (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *data, void *k
                     part.width == from->width && part.height == from->height;
   if (same || (direct && is_whole (from, &box)))
     return resize_directly (op, src, dst, params, &box, &part, nearest || !direct, error);
+  if (gpu_resize_is_filter_half (src, dst, params, &box, &part))
+    return gpu_resize_filter_half (op, src, dst, alpha_byte (gpu_format_info (from->format), params), error);
 
   Key key;
   memset (&key, 0, sizeof key);

@@ -190,11 +190,13 @@ test_resize (OpFixture *fixture, const void *data)
   for (unsigned i = 0; i < N; i++)
     from[i] = test_spec (make_format (i), 2 * to[i].width, 2 * to[i].height);
   check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], 2);
+  for (unsigned i = 0; i < N; i++)
+    params[i].antialias = true;
+  check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], 2);
   for (unsigned i = 0; i < N; i++) {
     uint32_t width, height;
     make_even_size (i, &width, &height);
     from[i] = test_spec (make_format (i), width, height);
-    params[i].antialias = true;
   }
   check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], 1 + filter);
 

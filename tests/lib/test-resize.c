@@ -443,6 +443,55 @@ test_filters (OpFixture *fixture, const void *data)
       }
 }
 
+/* Antialiased to exactly half: of fewer samples than a warp makes, of as many, and of more, with edges in all of them;
+ * some rows of which a warp makes less than it can; and what is almost such a picture. */
+static void
+test_filter_half (OpFixture *fixture, const void *data)
+{
+  static const GpuFormat formats[] = {GPU_FORMAT_GRAY8, GPU_FORMAT_NV12, GPU_FORMAT_I420, GPU_FORMAT_RGB,
+                                      GPU_FORMAT_RGBA,  GPU_FORMAT_ARGB, GPU_FORMAT_BGRX, GPU_FORMAT_RGBP};
+  static const uint32_t sizes[][2] = {{16, 2}, {16, 3}, {20, 24}, {64, 4}, {80, 9}, {128, 1}, {256, 6}, {272, 20}};
+
+  for (unsigned f = 0; f < G_N_ELEMENTS (formats); f++)
+    for (unsigned i = 0; i < G_N_ELEMENTS (sizes); i++)
+      for (unsigned layout = 0; layout < N_LAYOUTS; layout++) {
+        if (layout && i > 4) /* the larger ones once */
+          continue;
+        const unsigned other = (layout + f + i) % 3 ? LAYOUT_DEFAULT : layout;
+        const GpuResize params = {
+            .filter = GPU_RESIZE_BILINEAR, .antialias = true, .straight_alpha = (f + i + layout) % 4 == 0};
+        GpuImageSpec src = picture_spec (formats[f], 2 * sizes[i][0], 2 * sizes[i][1], (Layout)layout);
+        GpuImageSpec dst = picture_spec (formats[f], sizes[i][0], sizes[i][1], (Layout)other);
+
+        picture_check (fixture->stream, &src, &dst, resize_full, filter_reference, &params);
+      }
+}
+
+/* What scales to half on a GPU, of rows that vectors make up, needs no weights: nothing is copied, and nothing
+ * allocated but the images. */
+static void
+test_filter_half_alone (OpFixture *fixture, const void *data)
+{
+  static const GpuFormat formats[] = {GPU_FORMAT_GRAY8, GPU_FORMAT_NV12, GPU_FORMAT_RGB, GPU_FORMAT_RGBA};
+  const GpuResize params = {.filter = GPU_RESIZE_BILINEAR, .antialias = true};
+  g_autoptr (GError) error = NULL;
+
+  for (unsigned f = 0; f < G_N_ELEMENTS (formats) && !gpu_device_is_host (fixture->device); f++) {
+    const GpuImageSpec large = test_spec (formats[f], 96, 36), small = test_spec (formats[f], 48, 18);
+    GpuImage *src = test_image_new (fixture->device, &large, fixture->stream);
+    GpuImage *dst = test_image_new (fixture->device, &small, fixture->stream);
+
+    g_assert_true (gpu_image_fill (fixture->stream, src, 7, &error));
+    const uint64_t copies = gpu_device_calls (fixture->device, GPU_CALL_COPY);
+    const uint64_t launches = gpu_device_calls (fixture->device, GPU_CALL_LAUNCH);
+    g_assert_true (gpu_resize_full (fixture->stream, src, dst, &params, &error));
+    g_assert_cmpuint (gpu_device_calls (fixture->device, GPU_CALL_COPY), ==, copies);
+    g_assert_cmpuint (gpu_device_calls (fixture->device, GPU_CALL_LAUNCH), ==, launches + 1);
+    gpu_image_unref (src);
+    gpu_image_unref (dst);
+  }
+}
+
 /* A part of the source to a part of the destination, with the border around it. */
 static void
 test_parts (OpFixture *fixture, const void *data)
@@ -670,6 +719,8 @@ main (int argc, char **argv)
   OP_TEST ("/resize/accuracy", test_accuracy);
   OP_TEST ("/resize/identity", test_identity);
   OP_TEST ("/resize/filters", test_filters);
+  OP_TEST ("/resize/filter-half", test_filter_half);
+  OP_TEST ("/resize/filter-half-alone", test_filter_half_alone);
   OP_TEST ("/resize/parts", test_parts);
   OP_TEST ("/resize/direct-parts", test_direct_parts);
   OP_TEST ("/resize/odd-parts", test_odd_parts);

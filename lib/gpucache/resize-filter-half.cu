@@ -14,7 +14,7 @@
 #include "table.cuh"
 
 /* What a lane has of a row: words side by side, and, of a warp's first and last lane, the word beside the warp's. Zeros
- * where there is nothing. */
+ * where the row has nothing. */
 template <unsigned bytes> struct Row {
   uint32_t word[gpu_half_words<bytes>];
   uint32_t beside;
@@ -33,17 +33,15 @@ struct Lane {
 /* Words of the destination, each as bytes 0 and 2, and 1 and 3. */
 template <unsigned bytes> using Pairs = uint32_t[gpu_half_words<bytes> / 2][2];
 
+/* Leaves @row as it is if that is not to be read. */
 template <unsigned bytes>
-static __device__ __forceinline__ Row<bytes>
-load_row (const uint8_t *p, const Lane &lane, bool exists)
+static __device__ __forceinline__ void
+load_row (const uint8_t *p, const Lane &lane, bool is_read, Row<bytes> &row)
 {
-  Row<bytes> row = {};
-
-  if (exists && lane.exists)
+  if (is_read && lane.exists)
     gpu_load_words<gpu_half_words<bytes>> (p, row.word);
-  if (exists && lane.has_beside)
+  if (is_read && lane.has_beside)
     row.beside = *(const uint32_t *)(p + lane.beside);
-  return row;
 }
 
 template <bool premultiplied>
@@ -136,7 +134,43 @@ filter_row (const Row<bytes> &row, const Lane &lane, uint32_t alpha, Pairs<bytes
   }
 }
 
-/* @count rows from row @y on. @src and @dst: where the warp's are. */
+/* From rows of the source that a lane has filtered to what it makes of a row. @sums: what the rows before these two
+ * come to, and then what these come to for the next row. */
+template <unsigned bytes, bool premultiplied>
+static __device__ __forceinline__ void
+filter_columns (const Pairs<bytes> &third, const Pairs<bytes> &fourth, bool is_first, bool is_last, uint32_t alpha,
+                Pairs<bytes> &sums, uint32_t out[gpu_half_words<bytes> / 2])
+{
+  constexpr unsigned n_out = gpu_half_words<bytes> / 2;
+  uint32_t sum[n_out][2];
+
+#pragma unroll
+  for (unsigned i = 0; i < n_out; i++) {
+#pragma unroll
+    for (unsigned k = 0; k < 2; k++) {
+      sum[i][k] = third[i][k] * 3 + fourth[i][k] + sums[i][k];
+      sums[i][k] = fourth[i][k] * 3 + third[i][k] + 0x200020;
+    }
+    out[i] = (sum[i][0] >> 6 & 0xff00ff) | (sum[i][1] << 2 & 0xff00ff00);
+  }
+  if (is_first || is_last)
+#pragma unroll
+    for (unsigned i = 0; i < n_out; i++) {
+      uint32_t pairs[2];
+
+      /* Below the last row there is none. */
+#pragma unroll
+      for (unsigned k = 0; k < 2; k++)
+        pairs[k] = edges_of ((is_last ? sum[i][k] - fourth[i][k] : sum[i][k]) >> 3 & 0x1fff1fff);
+      out[i] = pairs[0] | pairs[1] << 8;
+    }
+  if constexpr (premultiplied)
+#pragma unroll
+    for (unsigned i = 0; i < n_out; i++)
+      out[i] = unpremultiply (out[i], alpha);
+}
+
+/* @count rows from row @y on. */
 template <unsigned bytes, bool premultiplied>
 static __device__ __forceinline__ void
 filter_lines (const GpuFilterHalfPlane &plane, uint32_t y, uint32_t count, uint4 *stage)
@@ -154,62 +188,44 @@ filter_lines (const GpuFilterHalfPlane &plane, uint32_t y, uint32_t count, uint4
   lane.beside = threadIdx.x == 0 ? -4 : (int32_t)(4 * n);
   lane.has_beside = (threadIdx.x == 0 && x > 0) || (threadIdx.x == 31 && x + pixels < width);
 
-  /* Below the picture there are no rows, and those below what this thread makes are not needed. */
-  const uint32_t end = min (2 * height, 2 * (y + count) + 1);
+  /* Two rows are on their way: as soon as one is filtered, the one after the next takes its place. */
   const uint8_t *src = gpu_base ((uint8_t *)plane.src) + 2 * y * src_stride + (uint64_t)x * 2 * bytes;
   uint8_t *dst = gpu_base (plane.dst) + y * dst_stride + (uint64_t)warp_x * bytes;
-  uint32_t next = 2 * y + 1;
-  Row<bytes> upper = load_row<bytes> (src - src_stride, lane, y > 0), lower = load_row<bytes> (src, lane, true);
-  Pairs<bytes> above, here, sums;
+  /* The last row that there is and that is needed, counted from the one that is read next. */
+  int32_t last = (int32_t)min (2 * (height - y) - 1, 2 * count);
+  Row<bytes> rows[4] = {};
+  Pairs<bytes> upper, lower, sums;
 
-  src += src_stride;
-  Row<bytes> next_upper = load_row<bytes> (src, lane, true);
-  Row<bytes> next_lower = load_row<bytes> (src + src_stride, lane, next + 1 < end);
-  filter_row<bytes, premultiplied> (upper, lane, alpha, above);
-  filter_row<bytes, premultiplied> (lower, lane, alpha, here);
+  load_row<bytes> (src - src_stride, lane, y > 0, rows[2]);
+  load_row<bytes> (src, lane, true, rows[3]);
+  load_row<bytes> (src + src_stride, lane, true, rows[0]);
+  load_row<bytes> (src + 2 * src_stride, lane, last >= 2, rows[1]);
+  filter_row<bytes, premultiplied> (rows[2], lane, alpha, upper);
+  filter_row<bytes, premultiplied> (rows[3], lane, alpha, lower);
 #pragma unroll
   for (unsigned i = 0; i < n_out; i++)
 #pragma unroll
     for (unsigned k = 0; k < 2; k++)
-      sums[i][k] = here[i][k] * 3 + above[i][k] + 0x200020;
+      sums[i][k] = lower[i][k] * 3 + upper[i][k] + 0x200020;
 
+  src += 3 * src_stride;
+  last -= 3;
 #pragma unroll 1
-  for (; next < end; y++) {
-    Pairs<bytes> third, fourth;
+  for (const uint32_t end = y + count; y < end; y++) {
     uint32_t out[n_out];
 
-    upper = next_upper;
-    lower = next_lower;
-    src += 2 * src_stride;
-    next += 2;
-    next_upper = load_row<bytes> (src, lane, next < end);
-    next_lower = load_row<bytes> (src + src_stride, lane, next + 1 < end);
-    filter_row<bytes, premultiplied> (upper, lane, alpha, third);
-    filter_row<bytes, premultiplied> (lower, lane, alpha, fourth);
-#pragma unroll
-    for (unsigned i = 0; i < n_out; i++) {
-#pragma unroll
-      for (unsigned k = 0; k < 2; k++) {
-        const uint32_t sum = third[i][k] * 3 + fourth[i][k] + sums[i][k];
-
-        sums[i][k] = fourth[i][k] * 3 + third[i][k] + 0x200020;
-        third[i][k] = sum;
-      }
-      out[i] = (third[i][0] >> 6 & 0xff00ff) | (third[i][1] << 2 & 0xff00ff00);
-    }
-    if (y == 0 || y == height - 1)
-#pragma unroll
-      for (unsigned i = 0; i < n_out; i++)
-        out[i] = edges_of (third[i][0] >> 3 & 0x1fff1fff) | edges_of (third[i][1] >> 3 & 0x1fff1fff) << 8;
-    if constexpr (premultiplied)
-#pragma unroll
-      for (unsigned i = 0; i < n_out; i++)
-        out[i] = unpremultiply (out[i], alpha);
+    filter_row<bytes, premultiplied> (rows[0], lane, alpha, upper);
+    load_row<bytes> (src, lane, last >= 0, rows[0]);
+    filter_row<bytes, premultiplied> (rows[1], lane, alpha, lower);
+    load_row<bytes> (src + src_stride, lane, last >= 1, rows[1]);
+    filter_columns<bytes, premultiplied> (upper, lower, y == 0, y == height - 1, alpha, sums, out);
     if constexpr (bytes == 3)
       gpu_store_quads<1, 3, true> (dst, width - warp_x, lane.exists ? GPU_QUAD : 0, true, out, stage);
     else if (lane.exists)
       gpu_store_words<n_out> (dst + threadIdx.x * 4 * n_out, out);
     dst += dst_stride;
+    src += 2 * src_stride;
+    last -= 2;
   }
 }
 

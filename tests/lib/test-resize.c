@@ -443,19 +443,20 @@ test_filters (OpFixture *fixture, const void *data)
       }
 }
 
-/* Antialiased to exactly half: of fewer samples than a warp makes, of as many, and of more, with edges in all of them;
- * some rows of which a warp makes less than it can; and what is almost such a picture. */
+/* Antialiased to exactly half: of fewer samples than a warp makes, of as many, and of a little more, with edges in all
+ * of them; some rows of which a warp makes less than it can; and what is almost such a picture. */
 static void
 test_filter_half (OpFixture *fixture, const void *data)
 {
   static const GpuFormat formats[] = {GPU_FORMAT_GRAY8, GPU_FORMAT_NV12, GPU_FORMAT_I420, GPU_FORMAT_RGB,
                                       GPU_FORMAT_RGBA,  GPU_FORMAT_ARGB, GPU_FORMAT_BGRX, GPU_FORMAT_RGBP};
-  static const uint32_t sizes[][2] = {{16, 2}, {16, 3}, {20, 24}, {64, 4}, {80, 9}, {128, 1}, {256, 6}, {272, 20}};
+  static const uint32_t sizes[][2] = {{16, 2}, {16, 3},  {20, 24}, {64, 4},  {66, 3},
+                                      {80, 9}, {128, 1}, {132, 2}, {256, 6}, {264, 20}};
 
   for (unsigned f = 0; f < G_N_ELEMENTS (formats); f++)
     for (unsigned i = 0; i < G_N_ELEMENTS (sizes); i++)
       for (unsigned layout = 0; layout < N_LAYOUTS; layout++) {
-        if (layout && i > 4) /* the larger ones once */
+        if (layout && i > 5) /* the larger ones once */
           continue;
         const unsigned other = (layout + f + i) % 3 ? LAYOUT_DEFAULT : layout;
         const GpuResize params = {

@@ -120,6 +120,20 @@ gpu_dp2a_upper (uint32_t pair, uint32_t bytes, int32_t sum)
 #endif
 }
 
+/** Adds to @sum the products of four bytes with four signed ones. */
+static __device__ __forceinline__ int32_t
+gpu_dp4a (uint32_t bytes, uint32_t factors, int32_t sum)
+{
+#ifdef __CUDACC__
+  asm("dp4a.u32.s32 %0, %1, %2, %0;" : "+r"(sum) : "r"(bytes), "r"(factors));
+  return sum;
+#else
+  for (unsigned i = 0; i < 32; i += 8)
+    sum += (int32_t)(bytes >> i & 0xff) * (int8_t)(factors >> i);
+  return sum;
+#endif
+}
+
 /** @p as it is. The compiler cannot see that, and so adds what comes to it to this very address: of a base and a
  * product of row and stride it would otherwise make two additions of 64 bits for each row. */
 static __device__ __forceinline__ uint8_t *

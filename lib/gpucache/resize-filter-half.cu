@@ -259,14 +259,14 @@ run_resize_filter_half (const GpuFilterHalfArgs &args)
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, 4)
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, GPU_FILTER_HALF_BLOCKS)
     gpu_resize_filter_half (const __grid_constant__ GpuFilterHalfArgs args)
 {
   run_resize_filter_half (args);
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, 4)
+__launch_bounds__ (GPU_RESIZE_BLOCK_X *GPU_RESIZE_BLOCK_Y, GPU_FILTER_HALF_BLOCKS)
     gpu_resize_filter_half_table (const __grid_constant__ GpuTable<GpuFilterHalfArgs> table)
 {
   run_resize_filter_half (gpu_table_args (table));

@@ -77,13 +77,15 @@ size_t gpu_tile_weights_at (const GpuTileGroups *groups);
 /** @out: (out): has room for them. */
 void gpu_tile_make_table (const GpuFilterTable *table, uint32_t offset, const GpuTileGroups *groups, int32_t *out);
 
-/** Whether gpu_resize_filter_half() can: an antialiased bilinear filter on a GPU, all of the source's @box and all of
- * the destination, whose planes are exactly half of the source's, of rows that vectors make up. */
+/** Whether gpu_resize_filter_half() can: an antialiased bilinear or bicubic filter on a GPU, all of the source's @box
+ * and all of the destination, whose planes are exactly half of the source's, of rows that vectors make up. */
 bool gpu_resize_is_filter_half (GpuImage *src, GpuImage *dst, const GpuResize *params, const GpuResizeBox *box,
                                 const GpuResizeRectangle *part);
 
-/** @alpha: the byte of alpha in a pixel that is multiplied by it; 4 if none is. */
-bool gpu_resize_filter_half (const GpuOp *op, GpuImage *src, GpuImage *dst, uint32_t alpha, GError **error);
+/** @alpha: the byte of alpha in a pixel that is multiplied by it; 4 if none is. @n: images that are likely to share the
+ * launch. */
+bool gpu_resize_filter_half (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuResize *params, uint32_t alpha,
+                             unsigned n, GError **error);
 
 void gpu_resize_run_nearest (const void *args, GpuExtent extent);
 void gpu_resize_run_bilinear (const void *args, GpuExtent extent);

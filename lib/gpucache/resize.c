@@ -726,7 +726,8 @@ resize (const GpuOp *op, GpuImage *src, GpuImage *dst, const void *data, void *k
   if (same || (direct && is_whole (from, &box)))
     return resize_directly (op, src, dst, params, &box, &part, nearest || !direct, error);
   if (gpu_resize_is_filter_half (src, dst, params, &box, &part))
-    return gpu_resize_filter_half (op, src, dst, alpha_byte (gpu_format_info (from->format), params), error);
+    return gpu_resize_filter_half (op, src, dst, params, alpha_byte (gpu_format_info (from->format), params),
+                                   keeper->most, error);
 
   Key key;
   memset (&key, 0, sizeof key);

@@ -193,6 +193,11 @@ test_resize (OpFixture *fixture, const void *data)
   for (unsigned i = 0; i < N; i++)
     params[i].antialias = true;
   check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], 2);
+  for (unsigned i = 0; i < N; i++)
+    params[i].filter = GPU_RESIZE_BICUBIC;
+  check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], 2);
+  for (unsigned i = 0; i < N; i++)
+    params[i].filter = GPU_RESIZE_BILINEAR;
   for (unsigned i = 0; i < N; i++) {
     uint32_t width, height;
     make_even_size (i, &width, &height);

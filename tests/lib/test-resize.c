@@ -450,22 +450,23 @@ test_filter_half (OpFixture *fixture, const void *data)
 {
   static const GpuFormat formats[] = {GPU_FORMAT_GRAY8, GPU_FORMAT_NV12, GPU_FORMAT_I420, GPU_FORMAT_RGB,
                                       GPU_FORMAT_RGBA,  GPU_FORMAT_ARGB, GPU_FORMAT_BGRX, GPU_FORMAT_RGBP};
-  static const uint32_t sizes[][2] = {{16, 2}, {16, 3},  {20, 24}, {64, 4},  {66, 3},
-                                      {80, 9}, {128, 1}, {132, 2}, {256, 6}, {264, 20}};
+  static const uint32_t sizes[][2] = {{16, 2}, {16, 3},  {20, 24}, {64, 4},  {66, 3},  {80, 9},
+                                      {4, 8},  {124, 5}, {128, 1}, {132, 2}, {256, 6}, {264, 20}};
 
   for (unsigned f = 0; f < G_N_ELEMENTS (formats); f++)
     for (unsigned i = 0; i < G_N_ELEMENTS (sizes); i++)
-      for (unsigned layout = 0; layout < N_LAYOUTS; layout++) {
-        if (layout && i > 5) /* the larger ones once */
-          continue;
-        const unsigned other = (layout + f + i) % 3 ? LAYOUT_DEFAULT : layout;
-        const GpuResize params = {
-            .filter = GPU_RESIZE_BILINEAR, .antialias = true, .straight_alpha = (f + i + layout) % 4 == 0};
-        GpuImageSpec src = picture_spec (formats[f], 2 * sizes[i][0], 2 * sizes[i][1], (Layout)layout);
-        GpuImageSpec dst = picture_spec (formats[f], sizes[i][0], sizes[i][1], (Layout)other);
+      for (unsigned layout = 0; layout < N_LAYOUTS; layout++)
+        for (unsigned bicubic = 0; bicubic < 2; bicubic++) {
+          const unsigned other = (layout + f + i) % 3 ? LAYOUT_DEFAULT : layout;
+          const GpuResize params = {.filter = bicubic ? GPU_RESIZE_BICUBIC : GPU_RESIZE_BILINEAR,
+                                    .antialias = true,
+                                    .straight_alpha = (f + i + layout) % 4 == 0};
+          GpuImageSpec src = picture_spec (formats[f], 2 * sizes[i][0], 2 * sizes[i][1], (Layout)layout);
+          GpuImageSpec dst = picture_spec (formats[f], sizes[i][0], sizes[i][1], (Layout)other);
 
-        picture_check (fixture->stream, &src, &dst, resize_full, filter_reference, &params);
-      }
+          if (!layout || i < 6) /* the larger ones once */
+            picture_check (fixture->stream, &src, &dst, resize_full, filter_reference, &params);
+        }
 }
 
 /* What scales to half on a GPU, of rows that vectors make up, needs no weights: nothing is copied, and nothing
@@ -474,11 +475,11 @@ static void
 test_filter_half_alone (OpFixture *fixture, const void *data)
 {
   static const GpuFormat formats[] = {GPU_FORMAT_GRAY8, GPU_FORMAT_NV12, GPU_FORMAT_RGB, GPU_FORMAT_RGBA};
-  const GpuResize params = {.filter = GPU_RESIZE_BILINEAR, .antialias = true};
   g_autoptr (GError) error = NULL;
 
-  for (unsigned f = 0; f < G_N_ELEMENTS (formats) && !gpu_device_is_host (fixture->device); f++) {
-    const GpuImageSpec large = test_spec (formats[f], 96, 36), small = test_spec (formats[f], 48, 18);
+  for (unsigned f = 0; f < 2 * G_N_ELEMENTS (formats) && !gpu_device_is_host (fixture->device); f++) {
+    const GpuResize params = {.filter = f % 2 ? GPU_RESIZE_BICUBIC : GPU_RESIZE_BILINEAR, .antialias = true};
+    const GpuImageSpec large = test_spec (formats[f / 2], 96, 36), small = test_spec (formats[f / 2], 48, 18);
     GpuImage *src = test_image_new (fixture->device, &large, fixture->stream);
     GpuImage *dst = test_image_new (fixture->device, &small, fixture->stream);
 

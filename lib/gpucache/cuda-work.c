@@ -280,6 +280,19 @@ gpu_cuda_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *a
 
   G_STATIC_ASSERT (G_STRUCT_OFFSET (__typeof__ (parameter), first) == GPU_TABLE_HEAD_BYTES);
   parameter.entries = table;
+  if (kernel->param_size) {
+    const uint32_t most = GPU_TABLE_FIRST (kernel->param_size);
+
+    for (uint32_t done = 0; done < n; done += extent.z) {
+      extent.z = MIN (n - done, most);
+      for (uint32_t i = 0; i < extent.z; i++)
+        memcpy (parameter.first + i * kernel->param_size, (const uint8_t *)args + (done + i) * kernel->args_size,
+                kernel->param_size);
+      if (!launch (device, kernel->table_name, kernel->block, &parameter, extent, stream, error))
+        return false;
+    }
+    return true;
+  }
   memcpy (parameter.first, args, kernel->args_size * MIN ((size_t)n, GPU_TABLE_FIRST (kernel->args_size)));
   extent.z = n;
   return launch (device, kernel->table_name, kernel->block, &parameter, extent, stream, error);

@@ -17,16 +17,19 @@ typedef struct {
  * GpuKernel:
  * @name: the symbol in the fat binary, declared extern "C" with the arguments' struct as its one parameter
  * @args_size: bytes of that struct, which has no padding that matters and holds no pointer to host memory
+ * @param_size: of the struct's first part, if the symbol takes that only; 0 if it takes all
  * @block: threads of a block in each direction, CUDA only
  * @run: does all of @extent's work items on the calling thread, for the CPU device
  * @table_name: (nullable): the symbol of the same function for many images in one launch: its one parameter is as
- *   table.h says, and a block takes the arguments' struct that its index in z says
+ *   table.h says, and a block takes the arguments' struct that its index in z says. With a @param_size there is no
+ *   table for it, but as many launches as it takes to have all first parts among the parameters
  *
  * One static constant for each kernel; devices cache what they look up by its address.
  */
 typedef struct {
   const char *name;
   size_t args_size;
+  size_t param_size;
   GpuExtent block;
   void (*run) (const void *args, GpuExtent extent);
   const char *table_name;

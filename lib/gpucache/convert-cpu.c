@@ -169,6 +169,14 @@ gpu_convert_run_rows (const void *data, GpuExtent extent)
     }
 }
 
+void
+gpu_convert_run_420 (const void *data, GpuExtent extent)
+{
+  const GpuConvert420Args *args = data;
+
+  gpu_convert_run_rows (&args->whole, extent);
+}
+
 static void
 put_sample (const GpuConvertSide *side, uint8_t *p, int32_t value)
 {

@@ -21,7 +21,7 @@
 #define GPU_CONVERT_QUADS 2
 
 /** Rows that a thread takes between 4:2:0, or GRAY8, and RGB formats, four pixels of each: twice an even number. Where
- * it takes eight pixels it takes half the rows, and half a warp the other ones. */
+ * it takes eight pixels it takes half the rows, and half a warp the other ones; of 16 pixels it takes a quarter. */
 #define GPU_CONVERT_ROWS 4
 
 /**
@@ -68,6 +68,62 @@ typedef struct {
   uint32_t bits;
   uint32_t pair[3][2];
 } GpuConvertArgs;
+
+/**
+ * GpuConvert420Param:
+ * @luma, @chroma: the first samples, of U and V in this order; of one plane for both, that plane's
+ * @dst: the first pixel of a packed format, whatever its first channel, or of each plane
+ * @last_column, @last_row: of the chroma planes
+ * @src_size, @src_group: bytes of a sample, and how many components the chroma planes have
+ * @between: whether chroma lies between two pixels of a row
+ * @quads: how often four pixels of a row a thread takes: 4, 2 or 1
+ * @dst_group: bytes of the destination's packed pixel, or 1 if each channel has a plane
+ * @rotated: whether the destination's padding or alpha channel is a pixel's first byte
+ * @luma_factor, @shift: of even and odd pixels. Where chroma lies on even pixels, those take all of one column; odd
+ * ones add two, and so are worked out at twice the scale
+ * @upper, @lower: what a column's second component, and its first, gives to the pixel's first number, or its third, and
+ *   to the middle one, in the order of memory; the first component is U, unless @select and @weights say otherwise
+ * @offset: of these, a column's share of it; both roundings are in it
+ * @weights: of U, V above and U, V below, bytes, in a row with an even or odd number: to the lower and upper component
+ * @above, @below: the same as numbers
+ * @select: of two halves of a word, as bytes by which they are multiplied, the lower and upper component
+ *
+ * All that a kernel from 4:2:0 to RGB needs, worked out once and not by each thread. Chroma's two components are taken
+ * the other way round where the first byte of a pixel is blue, which makes BGR of what would be RGB.
+ */
+typedef struct {
+  const uint8_t *luma;
+  const uint8_t *chroma[2];
+  uint8_t *dst[3];
+  uint32_t luma_stride;
+  uint32_t chroma_stride[2];
+  uint32_t dst_stride[3];
+  uint32_t width;
+  uint32_t height;
+  uint32_t last_column;
+  uint32_t last_row;
+  uint32_t src_size;
+  uint32_t src_group;
+  uint32_t between;
+  uint32_t quads;
+  uint32_t dst_group;
+  uint32_t rotated;
+  uint32_t luma_factor[2];
+  uint32_t shift[2];
+  uint32_t upper[2];
+  uint32_t lower[2];
+  uint32_t offset[3];
+  uint32_t weights[2][2];
+  uint32_t above[2];
+  uint32_t below[2];
+  uint32_t select[2];
+} GpuConvert420Param;
+
+/** Of which a GPU's kernel takes the first part. */
+typedef struct {
+  GpuConvert420Param param;
+  GpuConvertArgs whole;
+} GpuConvert420Args;
 
 /** Between two neighbouring chroma samples: @i0 has the weight 4 - @w1. */
 typedef struct {

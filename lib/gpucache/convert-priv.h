@@ -25,6 +25,11 @@ void gpu_convert_make_rgb_args (GpuImage *src, const GpuColorimetry *colorimetry
  * for, and no more rows than a grid has. */
 bool gpu_convert_is_420_in_quads (const GpuConvertArgs *args);
 
+/** What the kernels from 4:2:0 take of arguments that gpu_convert_is_420_in_quads() says yes to. @swapped: whether they
+ * make B, G, R; @most: 16, 8 or 4 pixels that may be written at once, of which they take as many as the source lets
+ * them. The destination is left open. */
+void gpu_convert_make_420_param (const GpuConvertArgs *args, bool swapped, unsigned most, GpuConvert420Param *param);
+
 /** Pixels that gpu_convert_read_rgb() reads at once, at most; even. */
 #define GPU_CONVERT_STRIP 1024u
 
@@ -33,6 +38,7 @@ void gpu_convert_read_rgb (const GpuConvertArgs *args, uint32_t x0, uint32_t y, 
                            uint8_t rgb[3][GPU_CONVERT_STRIP]);
 
 void gpu_convert_run_rows (const void *args, GpuExtent extent);
+void gpu_convert_run_420 (const void *args, GpuExtent extent);
 void gpu_convert_run_row_pairs (const void *args, GpuExtent extent);
 void gpu_convert_run_planes (const void *args, GpuExtent extent);
 void gpu_convert_run_elements (const void *args, GpuExtent extent);

@@ -251,9 +251,10 @@ G_STATIC_ASSERT (GPU_CONVERT_ROWS == GPU_OP_QUAD_ROWS);
 
 static const GpuKernel to_rgb_kernel = {
     .name = "gpu_convert_to_rgb",
-    .args_size = sizeof (GpuConvertArgs),
+    .args_size = sizeof (GpuConvert420Args),
+    .param_size = sizeof (GpuConvert420Param),
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
-    .run = gpu_convert_run_rows,
+    .run = gpu_convert_run_420,
     .table_name = "gpu_convert_to_rgb_table",
 };
 
@@ -350,17 +351,44 @@ is_in_wide_quads (const GpuConvertArgs *args)
   return args->width % 8 == 0;
 }
 
-/* The fast kernel for it, or NULL. */
+/* Whether it is from 4:2:0 to RGB, and the fast kernel can. */
+static bool
+is_420_to_rgb (const GpuConvertArgs *args)
+{
+  return args->src.chroma.channels && !args->dst.chroma.channels && args->dst.pixels.channels > 1 && is_in_quads (args);
+}
+
+/* Its arguments. */
+static void
+make_420_to_rgb_args (const GpuConvertArgs *whole, GpuConvert420Args *args)
+{
+  const GpuPixels *dst = &whole->dst.pixels;
+  const bool packed = dst->group > 1;
+  unsigned most = 16;
+
+  if (!packed)
+    for (unsigned c = 0; c < 3; c++)
+      while (most > 4 && (((uintptr_t)dst->data[c] | dst->stride[c]) & (most - 1)))
+        most /= 2;
+  *args = (GpuConvert420Args){.whole = *whole};
+  gpu_convert_make_420_param (whole, packed && dst->at[0] > dst->at[2], most, &args->param);
+  for (unsigned c = 0; c < 3; c++) {
+    args->param.dst[c] = packed ? dst->data[0] - dst->at[0] : dst->data[c];
+    args->param.dst_stride[c] = (uint32_t)dst->stride[packed ? 0 : c];
+  }
+  args->param.dst_group = dst->group;
+  args->param.rotated = packed && MIN (dst->at[0], dst->at[2]) == 1;
+}
+
+/* The fast kernel for others, or NULL. */
 static const GpuKernel *
 find_fast_kernel (const GpuConvertArgs *args)
 {
   const bool from_420 = args->src.chroma.channels, to_420 = args->dst.chroma.channels;
   const bool to_gray = !to_420 && args->dst.pixels.channels == 1;
 
-  if (!is_in_quads (args))
+  if (from_420 || !is_in_quads (args))
     return NULL;
-  if (from_420)
-    return to_420 || to_gray ? NULL : &to_rgb_kernel;
   if (to_420)
     return args->dst.site_y ? NULL : &to_yuv_kernel;
   return to_gray ? &to_gray_kernel : &quads_kernel;
@@ -412,6 +440,12 @@ convert_pixels (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuConvert 
     set_small_matrix (&args, &src_space, &dst_space);
   else
     set_matrix (&args, &src_space, &dst_space, is_subsampled (from) ? GPU_CONVERT_SUB_BITS : 0, (1 << from->bits) - 1);
+  if (is_420_to_rgb (&args)) {
+    GpuConvert420Args fast;
+
+    make_420_to_rgb_args (&args, &fast);
+    return gpu_op_launch (op, src, dst, &to_rgb_kernel, &fast, gpu_op_quads_extent (spec->width, spec->height), error);
+  }
   args.wide = is_in_wide_quads (&args);
   const GpuKernel *kernel = find_fast_kernel (&args);
   if (kernel)

@@ -48,16 +48,19 @@ run (const void *data, GpuExtent extent)
 static const GpuKernel kernels[] = {
     [1] = {.name = "gpu_normalize_yuv_1",
            .args_size = sizeof (GpuNormalizeYuvArgs),
+           .param_size = sizeof (GpuNormalizeYuvParam),
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
            .run = run,
            .table_name = "gpu_normalize_yuv_1_table"},
     [2] = {.name = "gpu_normalize_yuv_2",
            .args_size = sizeof (GpuNormalizeYuvArgs),
+           .param_size = sizeof (GpuNormalizeYuvParam),
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
            .run = run,
            .table_name = "gpu_normalize_yuv_2_table"},
     [4] = {.name = "gpu_normalize_yuv_4",
            .args_size = sizeof (GpuNormalizeYuvArgs),
+           .param_size = sizeof (GpuNormalizeYuvParam),
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
            .run = run,
            .table_name = "gpu_normalize_yuv_4_table"},
@@ -102,10 +105,12 @@ gpu_normalize_420_to_tensor (const GpuOp *op, GpuImage *src, GpuImage *dst, cons
   bool at_once = gpu_convert_is_420_in_quads (&args.convert) && pixels->vector;
   for (unsigned c = 0; c < 3 && at_once; c++) {
     args.channel[c] = (GpuNormalizeTensorChannel){params->base[c], factors[c], params->shift};
-    at_once = gpu_normalize_find_line (&args.channel[c], pixels->size, &args.line[c]);
+    at_once = gpu_normalize_find_line (&args.channel[c], pixels->size, &args.param.line[c]);
   }
   if (!at_once)
     return convert_and_normalize (op, src, dst, params, factors, error);
+  gpu_convert_make_420_param (&args.convert, false, 4, &args.param.source);
+  args.param.dst = *pixels;
   return gpu_op_launch (op, src, dst, &kernels[pixels->size], &args, gpu_op_quads_extent (spec->width, spec->height),
                         error);
 }

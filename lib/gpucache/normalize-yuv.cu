@@ -11,10 +11,10 @@
 /* Four pixels of a row; @n of them exist, four or none. */
 template <unsigned size, bool planar>
 static __device__ __forceinline__ void
-store_quad (const GpuNormalizeYuvArgs &args, uint32_t x0, uint32_t y, unsigned n, const int32_t value[3][GPU_QUAD],
+store_quad (const GpuNormalizeYuvParam &param, uint32_t x0, uint32_t y, unsigned n, const int32_t value[3][GPU_QUAD],
             uint4 *stage)
 {
-  const GpuPixels &dst = args.convert.dst.pixels;
+  const GpuPixels &dst = param.dst;
   const uint32_t above = (uint32_t)gpu_own (GPU_NORMALIZE_ABOVE_BITS);
   float element[3][GPU_QUAD];
 
@@ -24,7 +24,7 @@ store_quad (const GpuNormalizeYuvArgs &args, uint32_t x0, uint32_t y, unsigned n
 
 #pragma unroll
     for (unsigned k = 0; k < GPU_QUAD; k++)
-      element[c][k] = byte_on_line (args.line[c], bytes, above, GPU_NORMALIZE_SELECTOR (k));
+      element[c][k] = byte_on_line (param.line[c], bytes, above, GPU_NORMALIZE_SELECTOR (k));
   }
 
   if constexpr (planar) {
@@ -44,104 +44,106 @@ store_quad (const GpuNormalizeYuvArgs &args, uint32_t x0, uint32_t y, unsigned n
     for (unsigned i = 0; i < 3 * GPU_QUAD; i++)
       row[i] = element[i % 3][i / 3];
     pack_elements<size, 3 * GPU_QUAD> (row, words);
-    gpu_store_quads<size, 3, true> (gpu_packed_pixel (dst, x0, y), args.convert.width - x0, n, true, words, stage);
+    gpu_store_quads<size, 3, true> (gpu_packed_pixel (dst, x0, y), param.source.width - x0, n, true, words, stage);
   }
 }
 
 template <unsigned size, bool planar, unsigned group, bool between>
 static __device__ __forceinline__ void
-normalize_rows (const GpuNormalizeYuvArgs &args, uint4 *stage)
+normalize_rows (const GpuNormalizeYuvParam &param, uint4 *stage)
 {
-  const GpuConvertArgs &convert = args.convert;
+  const GpuConvert420Param &source = param.source;
   const uint32_t x0 = blockIdx.x * GPU_QUAD_BLOCK_X * GPU_QUAD, x = x0 + GPU_QUAD * threadIdx.x;
   const uint32_t y = (blockIdx.y * GPU_QUAD_BLOCK_Y + threadIdx.y) * GPU_CONVERT_ROWS;
   Input<1, 1> in;
 
-  if (x0 >= convert.width || y >= convert.height)
+  if (x0 >= source.width || y >= source.height)
     return;
   /* All lanes of a warp stay: those beyond the edge read what the last one before it does. */
-  load_input<1, group, 1, between> (convert, min (x, convert.width - GPU_QUAD), y, in);
+  load_input<1, group, 1, between> (source, min (x, source.width - GPU_QUAD), y, in);
 
-  const Mix mix = make_mix (convert, false, between);
+  const Mix mix = make_mix (source, y);
 
 #pragma unroll
   for (unsigned r = 0; r < GPU_CONVERT_ROWS; r++) {
-    int32_t value[3][GPU_QUAD];
-
-    if (y + r >= convert.height)
+    if (y + r >= source.height)
       break;
-    mix_row<1, 1, between> (mix, in, r, value);
-    store_quad<size, planar> (args, x0, y + r, x < convert.width ? GPU_QUAD : 0, value, stage);
+
+    int32_t value[3][GPU_QUAD];
+    Shares shares = start_row<1, 1, between> (source, mix, in, r);
+
+    mix_quad<1, 1, between> (source, mix, in, r, 0, shares, value);
+    store_quad<size, planar> (param, x0, y + r, x < source.width ? GPU_QUAD : 0, value, stage);
   }
 }
 
 template <unsigned size, bool planar>
 static __device__ __forceinline__ void
-normalize_rows_of (const GpuNormalizeYuvArgs &args, uint4 *stage)
+normalize_rows_of (const GpuNormalizeYuvParam &param, uint4 *stage)
 {
-  if (args.convert.src.chroma.group == 2) {
-    if (args.convert.src.site_x)
-      normalize_rows<size, planar, 2, false> (args, stage);
+  if (param.source.src_group == 2) {
+    if (!param.source.between)
+      normalize_rows<size, planar, 2, false> (param, stage);
     else
-      normalize_rows<size, planar, 2, true> (args, stage);
+      normalize_rows<size, planar, 2, true> (param, stage);
   } else {
-    if (args.convert.src.site_x)
-      normalize_rows<size, planar, 1, false> (args, stage);
+    if (!param.source.between)
+      normalize_rows<size, planar, 1, false> (param, stage);
     else
-      normalize_rows<size, planar, 1, true> (args, stage);
+      normalize_rows<size, planar, 1, true> (param, stage);
   }
 }
 
 template <unsigned size>
 static __device__ __forceinline__ void
-run_normalize_yuv (const GpuNormalizeYuvArgs &args)
+run_normalize_yuv (const GpuNormalizeYuvParam &param)
 {
   __shared__ uint4 stage[GPU_QUAD_BLOCK_Y][32 * size];
 
-  if (args.convert.dst.pixels.group == 1)
-    normalize_rows_of<size, true> (args, stage[threadIdx.y]);
+  if (param.dst.group == 1)
+    normalize_rows_of<size, true> (param, stage[threadIdx.y]);
   else
-    normalize_rows_of<size, false> (args, stage[threadIdx.y]);
+    normalize_rows_of<size, false> (param, stage[threadIdx.y]);
 }
 
 extern "C" __global__ void
 __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
-    gpu_normalize_yuv_1 (const __grid_constant__ GpuNormalizeYuvArgs args)
+    gpu_normalize_yuv_1 (const __grid_constant__ GpuNormalizeYuvParam param)
 {
-  run_normalize_yuv<1> (args);
+  run_normalize_yuv<1> (param);
 }
 
 extern "C" __global__ void
 __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
-    gpu_normalize_yuv_1_table (const __grid_constant__ GpuTable<GpuNormalizeYuvArgs> table)
+    gpu_normalize_yuv_1_table (const __grid_constant__ GpuTable<GpuNormalizeYuvParam> table)
 {
-  run_normalize_yuv<1> (gpu_table_args (table));
+  run_normalize_yuv<1> (gpu_table_param (table));
 }
 
 extern "C" __global__ void
 __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
-    gpu_normalize_yuv_2 (const __grid_constant__ GpuNormalizeYuvArgs args)
+    gpu_normalize_yuv_2 (const __grid_constant__ GpuNormalizeYuvParam param)
 {
-  run_normalize_yuv<2> (args);
+  run_normalize_yuv<2> (param);
 }
 
 extern "C" __global__ void
 __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
-    gpu_normalize_yuv_2_table (const __grid_constant__ GpuTable<GpuNormalizeYuvArgs> table)
+    gpu_normalize_yuv_2_table (const __grid_constant__ GpuTable<GpuNormalizeYuvParam> table)
 {
-  run_normalize_yuv<2> (gpu_table_args (table));
+  run_normalize_yuv<2> (gpu_table_param (table));
 }
 
 extern "C" __global__ void
 __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
-    gpu_normalize_yuv_4 (const __grid_constant__ GpuNormalizeYuvArgs args)
+    gpu_normalize_yuv_4 (const __grid_constant__ GpuNormalizeYuvParam param)
 {
-  run_normalize_yuv<4> (args);
+  run_normalize_yuv<4> (param);
 }
 
 extern "C" __global__ void
 __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
-    gpu_normalize_yuv_4_table (const __grid_constant__ GpuTable<GpuNormalizeYuvArgs> table)
+    gpu_normalize_yuv_4_table (const __grid_constant__ GpuTable<GpuNormalizeYuvParam> table)
 {
-  run_normalize_yuv<4> (gpu_table_args (table));
+  run_normalize_yuv<4> (gpu_table_param (table));
 }

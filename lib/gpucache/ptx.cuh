@@ -136,8 +136,9 @@ gpu_dp4a (uint32_t bytes, uint32_t factors, int32_t sum)
 
 /** @p as it is. The compiler cannot see that, and so adds what comes to it to this very address: of a base and a
  * product of row and stride it would otherwise make two additions of 64 bits for each row. */
-static __device__ __forceinline__ uint8_t *
-gpu_base (uint8_t *p)
+template <typename T>
+static __device__ __forceinline__ T *
+gpu_base (T *p)
 {
 #ifdef __CUDACC__
   asm("" : "+l"(p));

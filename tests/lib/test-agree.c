@@ -44,9 +44,9 @@ number (Pair *pair, uint32_t n)
 }
 
 static void
-check (Pair *pair, const GpuImageSpec *from, const GpuImageSpec *to, PictureOp op, const void *params)
+check_bytes (Pair *pair, const GpuImageSpec *from, const uint8_t *bytes, const GpuImageSpec *to, PictureOp op,
+             const void *params)
 {
-  g_autofree uint8_t *bytes = test_random_bytes (from->size, number (pair, 1000));
   uint8_t *result[2];
 
   for (unsigned i = 0; i < 2; i++) {
@@ -68,6 +68,14 @@ check (Pair *pair, const GpuImageSpec *from, const GpuImageSpec *to, PictureOp o
                gpu_device_name (pair->device[0]), result[1][i], gpu_device_name (pair->device[1]));
   g_free (result[0]);
   g_free (result[1]);
+}
+
+static void
+check (Pair *pair, const GpuImageSpec *from, const GpuImageSpec *to, PictureOp op, const void *params)
+{
+  g_autofree uint8_t *bytes = test_random_bytes (from->size, number (pair, 1000));
+
+  check_bytes (pair, from, bytes, to, op, params);
 }
 
 /* A picture that lies in any way in its memory in which its format can. */
@@ -118,7 +126,7 @@ test_convert (Pair *pair, const void *data)
       }
 }
 
-/* Where four pixels, or eight, are read and written at once. */
+/* Where four pixels, eight or 16 are read and written at once. */
 static void
 test_convert_quads (Pair *pair, const void *data)
 {
@@ -131,6 +139,36 @@ test_convert_quads (Pair *pair, const void *data)
 
         check_convert (pair, &src, &dst);
       }
+}
+
+/* Samples at the ends of their range, which give the largest sums, through every matrix; rows as a thread takes them,
+ * of 16 pixels, eight or four, a warp's and more. */
+static void
+test_convert_extremes (Pair *pair, const void *data)
+{
+  static const GpuFormat sources[] = {GPU_FORMAT_NV12, GPU_FORMAT_I420, GPU_FORMAT_P010_10LE};
+  static const GpuFormat results[] = {GPU_FORMAT_RGBA, GPU_FORMAT_BGR, GPU_FORMAT_XRGB, GPU_FORMAT_RGBP};
+  static const uint32_t widths[] = {16, 144, 40, 12, 128, 136};
+  const unsigned colorimetries = GPU_N_MATRICES * GPU_N_CHROMA_SITES * 2 * 2;
+
+  for (unsigned turn = 0; turn < G_N_ELEMENTS (sources) * G_N_ELEMENTS (results) * colorimetries; turn++) {
+    const unsigned to = turn / G_N_ELEMENTS (sources), way = to / G_N_ELEMENTS (results);
+    const uint32_t width = widths[number (pair, G_N_ELEMENTS (widths)) - 1], height = number (pair, 9);
+    const GpuImageSpec src = test_spec (sources[turn % G_N_ELEMENTS (sources)], width, height);
+    const GpuImageSpec dst = test_spec (results[to % G_N_ELEMENTS (results)], width, height);
+    g_autofree uint8_t *bytes = test_random_bytes (src.size, number (pair, 1000));
+    GpuConvert params;
+
+    gpu_convert_init (&params);
+    params.src.matrix = (GpuMatrix)(way % GPU_N_MATRICES);
+    params.src.chroma_site = (GpuChromaSite)(way / GPU_N_MATRICES % GPU_N_CHROMA_SITES);
+    params.src.range = way / GPU_N_MATRICES / GPU_N_CHROMA_SITES % 2 ? GPU_RANGE_FULL : GPU_RANGE_LIMITED;
+    params.dst.range = way / GPU_N_MATRICES / GPU_N_CHROMA_SITES / 2 ? GPU_RANGE_FULL : GPU_RANGE_LIMITED;
+    /* Neighbours alike more often than not, so that what is between them is extreme, too. */
+    for (size_t i = 0; i < src.size; i++)
+      bytes[i] = bytes[i / 32 * 32] % 4 ? bytes[i / 32 * 32 + i % 4] & 1 ? 255 : 0 : bytes[i] & 1 ? 255 : 0;
+    check_bytes (pair, &src, bytes, &dst, convert, &params);
+  }
 }
 
 static bool
@@ -323,6 +361,7 @@ main (int argc, char **argv)
   test_init (&argc, &argv);
   PAIR_TEST ("/agree/convert", test_convert);
   PAIR_TEST ("/agree/convert-quads", test_convert_quads);
+  PAIR_TEST ("/agree/convert-extremes", test_convert_extremes);
   PAIR_TEST ("/agree/flip", test_flip);
   PAIR_TEST ("/agree/resize", test_resize);
   PAIR_TEST ("/agree/resize-parts", test_resize_parts);

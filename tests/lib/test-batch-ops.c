@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-#define N 20
+/* More than any launch has among its parameters. */
+#define N 23
 
 typedef bool (*One) (GpuStream *stream, GpuImage *src, GpuImage *dst, const void *params, GError **error);
 typedef bool (*All) (GpuStream *stream, GpuBatch *src, GpuBatch *dst, const void *params, GError **error);

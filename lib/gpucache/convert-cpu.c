@@ -303,6 +303,14 @@ gpu_convert_run_planes (const void *data, GpuExtent extent)
         }
 }
 
+void
+gpu_convert_run_plane_lines (const void *data, GpuExtent extent)
+{
+  const GpuPlaneLinesArgs *args = data;
+
+  gpu_convert_run_planes (&args->whole, extent);
+}
+
 GPU_OP_LOOP void
 convert_elements (const GpuElementsArgs *args, uint32_t src_size, uint32_t dst_size)
 {

@@ -184,6 +184,53 @@ typedef struct {
   uint32_t reserved;
 } GpuPlanesArgs;
 
+/** Threads of a block next to each other, and one above the other, for lines of 16 samples: as many lines are the 128
+ * bytes that memory is read in. */
+#define GPU_CONVERT_LINES_X 8
+#define GPU_CONVERT_LINES_Y 32
+
+/**
+ * GpuPlaneLines:
+ * @src, @dst: of both components of chroma, in this order; of one plane for both, or luma, that plane's first sample
+ * @height: 0 if there is none
+ * @is_same: whether samples become what they are, and only their order is another one
+ *
+ * What one of the planes is for lines of 16 samples.
+ */
+typedef struct {
+  const uint8_t *src[2];
+  uint8_t *dst[2];
+  uint32_t src_stride[2];
+  uint32_t dst_stride[2];
+  uint32_t height;
+  int32_t factor;
+  int32_t offset;
+  uint32_t shift;
+  uint32_t is_same;
+  uint32_t reserved;
+} GpuPlaneLines;
+
+/**
+ * GpuPlaneLinesParam:
+ * @plane: luma; both components of chroma together
+ * @lines: of a row
+ * @first: the row of blocks at which chroma begins
+ * @src_apart, @dst_apart: whether chroma's components have planes of their own
+ */
+typedef struct {
+  GpuPlaneLines plane[2];
+  uint32_t lines;
+  uint32_t first;
+  uint32_t src_apart;
+  uint32_t dst_apart;
+} GpuPlaneLinesParam;
+
+/** Of which a GPU's kernel takes the first part. */
+typedef struct {
+  GpuPlaneLinesParam param;
+  GpuPlanesArgs whole;
+} GpuPlaneLinesArgs;
+
 GPU_PIXEL_FUNC uint32_t
 gpu_convert_sample (const GpuPlanesArgs *args, unsigned plane, uint32_t sample)
 {

@@ -41,4 +41,5 @@ void gpu_convert_run_rows (const void *args, GpuExtent extent);
 void gpu_convert_run_420 (const void *args, GpuExtent extent);
 void gpu_convert_run_row_pairs (const void *args, GpuExtent extent);
 void gpu_convert_run_planes (const void *args, GpuExtent extent);
+void gpu_convert_run_plane_lines (const void *args, GpuExtent extent);
 void gpu_convert_run_elements (const void *args, GpuExtent extent);

@@ -104,102 +104,119 @@ __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
 
 /* The same of 8 bits, 16 samples a thread: of luma, or of both components of chroma together, in the order U, V, U, V,
  * wherever they lie. */
+
+/* As they lie: of both components apart, eight samples of U before those of V. */
+template <bool apart>
 static __device__ __forceinline__ void
-load_line (const GpuPixels &pixels, uint64_t x, uint64_t y, uint32_t line[4])
+load_line (const GpuPlaneLines &plane, uint32_t x, uint32_t y, uint32_t line[4])
 {
-  if (pixels.channels == 1 || pixels.group == 2) {
-    gpu_load_words<4> (pixels.data[0] + y * pixels.stride[0] + x, line);
-    return;
+  if constexpr (apart) {
+    gpu_load_words<2> (plane.src[0] + 8 * (size_t)x + (uint64_t)y * plane.src_stride[0], line);
+    gpu_load_words<2> (plane.src[1] + 8 * (size_t)x + (uint64_t)y * plane.src_stride[1], line + 2);
+  } else {
+    gpu_load_words<4> (plane.src[0] + 16 * (size_t)x + (uint64_t)y * plane.src_stride[0], line);
   }
-  const uint2 u = *(const uint2 *)(pixels.data[0] + y * pixels.stride[0] + x / 2);
-  const uint2 v = *(const uint2 *)(pixels.data[1] + y * pixels.stride[1] + x / 2);
+}
+
+static __device__ __forceinline__ void
+put_together (uint32_t line[4])
+{
+  const uint2 u = make_uint2 (line[0], line[1]), v = make_uint2 (line[2], line[3]);
+
   line[0] = __byte_perm (u.x, v.x, 0x5140), line[1] = __byte_perm (u.x, v.x, 0x7362);
   line[2] = __byte_perm (u.y, v.y, 0x5140), line[3] = __byte_perm (u.y, v.y, 0x7362);
 }
 
+template <bool apart>
 static __device__ __forceinline__ void
-store_line (const GpuPixels &pixels, uint64_t x, uint64_t y, const uint32_t line[4])
+store_line (const GpuPlaneLines &plane, uint32_t x, uint32_t y, const uint32_t line[4])
 {
-  if (pixels.channels == 1 || pixels.group == 2) {
-    gpu_store_words<4> (pixels.data[0] + y * pixels.stride[0] + x, line);
-    return;
+  if constexpr (apart) {
+    const uint32_t u[2] = {__byte_perm (line[0], line[1], 0x6420), __byte_perm (line[2], line[3], 0x6420)};
+    const uint32_t v[2] = {__byte_perm (line[0], line[1], 0x7531), __byte_perm (line[2], line[3], 0x7531)};
+
+    gpu_store_words<2> (plane.dst[0] + 8 * (size_t)x + (uint64_t)y * plane.dst_stride[0], u);
+    gpu_store_words<2> (plane.dst[1] + 8 * (size_t)x + (uint64_t)y * plane.dst_stride[1], v);
+  } else {
+    gpu_store_words<4> (plane.dst[0] + 16 * (size_t)x + (uint64_t)y * plane.dst_stride[0], line);
   }
-  *(uint2 *)(pixels.data[0] + y * pixels.stride[0] + x / 2) =
-      make_uint2 (__byte_perm (line[0], line[1], 0x6420), __byte_perm (line[2], line[3], 0x6420));
-  *(uint2 *)(pixels.data[1] + y * pixels.stride[1] + x / 2) =
-      make_uint2 (__byte_perm (line[0], line[1], 0x7531), __byte_perm (line[2], line[3], 0x7531));
 }
 
 static __device__ __forceinline__ int32_t
-scale_sample (const GpuPlanesArgs &args, unsigned plane, uint32_t sample)
+scale_sample (const GpuPlaneLines &plane, uint32_t sample)
 {
-  return ((int32_t)sample * args.factor[plane] + args.offset[plane]) >> (int)args.shift[plane];
+  return ((int32_t)sample * plane.factor + plane.offset) >> (int)plane.shift;
 }
 
 static __device__ __forceinline__ void
-scale_line (const GpuPlanesArgs &args, unsigned plane, uint32_t line[4])
+scale_line (const GpuPlaneLines &plane, uint32_t line[4])
 {
 #pragma unroll
   for (unsigned i = 0; i < 4; i++) {
     const uint32_t in = line[i];
 
     line[i] = gpu_pack_saturated (
-        scale_sample (args, plane, in & 0xff), scale_sample (args, plane, in >> 8 & 0xff),
-        gpu_pack_saturated (scale_sample (args, plane, in >> 16 & 0xff), scale_sample (args, plane, in >> 24), 0));
+        scale_sample (plane, in & 0xff), scale_sample (plane, in >> 8 & 0xff),
+        gpu_pack_saturated (scale_sample (plane, in >> 16 & 0xff), scale_sample (plane, in >> 24), 0));
   }
 }
 
-/* Whether samples become what they are: only their order is another one. */
-static __device__ __forceinline__ bool
-is_same (const GpuPlanesArgs &args, unsigned plane)
+/* @block: the row of blocks among the plane's own. All that is read is asked for before anything is done with it. */
+template <bool src_apart, bool dst_apart>
+static __device__ __forceinline__ void
+convert_lines (const GpuPlaneLines &plane, uint32_t x, uint32_t block)
 {
-  return args.factor[plane] == 1 << args.shift[plane] && args.offset[plane] == 1 << (args.shift[plane] - 1);
+  const uint32_t y = block * (GPU_CONVERT_LINE_ROWS * GPU_CONVERT_LINES_Y) + threadIdx.y;
+  uint32_t line[GPU_CONVERT_LINE_ROWS][4] = {};
+
+#pragma unroll
+  for (unsigned r = 0; r < GPU_CONVERT_LINE_ROWS; r++)
+    if (y + r * GPU_CONVERT_LINES_Y < plane.height)
+      load_line<src_apart> (plane, x, y + r * GPU_CONVERT_LINES_Y, line[r]);
+#pragma unroll
+  for (unsigned r = 0; r < GPU_CONVERT_LINE_ROWS; r++) {
+    if (y + r * GPU_CONVERT_LINES_Y >= plane.height)
+      break;
+    if constexpr (src_apart)
+      put_together (line[r]);
+    if (!plane.is_same)
+      scale_line (plane, line[r]);
+    store_line<dst_apart> (plane, x, y + r * GPU_CONVERT_LINES_Y, line[r]);
+  }
 }
 
 static __device__ __forceinline__ void
-run_convert_plane_lines (const GpuPlanesArgs &args)
+run_convert_plane_lines (const GpuPlaneLinesParam &param)
 {
-  const unsigned rows = GPU_CONVERT_LINE_ROWS * GPU_QUAD_BLOCK_Y;
-  const uint64_t x = 16 * ((uint64_t)blockIdx.x * GPU_QUAD_BLOCK_X + threadIdx.x);
+  const uint32_t x = blockIdx.x * GPU_CONVERT_LINES_X + threadIdx.x, block = blockIdx.y;
+  const GpuPlaneLines &chroma = param.plane[1];
 
-  if (x >= args.width[0])
+  if (x >= param.lines)
     return;
-  for (uint64_t row = (uint64_t)blockIdx.y * rows + threadIdx.y; row < args.rows; row += (uint64_t)gridDim.y * rows) {
-    uint32_t line[GPU_CONVERT_LINE_ROWS][4] = {};
-
-#pragma unroll
-    for (unsigned r = 0; r < GPU_CONVERT_LINE_ROWS; r++) {
-      const uint64_t y = row + r * GPU_QUAD_BLOCK_Y;
-
-      if (y < args.rows)
-        load_line (args.src[y >= args.first], x, y >= args.first ? y - args.first : y, line[r]);
-    }
-#pragma unroll
-    for (unsigned r = 0; r < GPU_CONVERT_LINE_ROWS; r++) {
-      const uint64_t y = row + r * GPU_QUAD_BLOCK_Y;
-      const unsigned plane = y >= args.first;
-
-      if (y >= args.rows)
-        break;
-      if (!is_same (args, plane))
-        scale_line (args, plane, line[r]);
-      store_line (args.dst[plane], x, plane ? y - args.first : y, line[r]);
-    }
-  }
+  if (block < param.first)
+    convert_lines<false, false> (param.plane[0], x, block);
+  else if (param.src_apart && param.dst_apart)
+    convert_lines<true, true> (chroma, x, block - param.first);
+  else if (param.src_apart)
+    convert_lines<true, false> (chroma, x, block - param.first);
+  else if (param.dst_apart)
+    convert_lines<false, true> (chroma, x, block - param.first);
+  else
+    convert_lines<false, false> (chroma, x, block - param.first);
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
-    gpu_convert_plane_lines (const __grid_constant__ GpuPlanesArgs args)
+__launch_bounds__ (GPU_CONVERT_LINES_X *GPU_CONVERT_LINES_Y)
+    gpu_convert_plane_lines (const __grid_constant__ GpuPlaneLinesParam param)
 {
-  run_convert_plane_lines (args);
+  run_convert_plane_lines (param);
 }
 
 extern "C" __global__ void
-__launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y)
-    gpu_convert_plane_lines_table (const __grid_constant__ GpuTable<GpuPlanesArgs> table)
+__launch_bounds__ (GPU_CONVERT_LINES_X *GPU_CONVERT_LINES_Y)
+    gpu_convert_plane_lines_table (const __grid_constant__ GpuTable<GpuPlaneLinesParam> table)
 {
-  run_convert_plane_lines (gpu_table_args (table));
+  run_convert_plane_lines (gpu_table_param (table));
 }
 
 /* Four elements to four others, as words in the order of memory. */

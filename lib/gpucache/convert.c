@@ -292,9 +292,10 @@ static const GpuKernel planes_kernel = {
 
 static const GpuKernel plane_lines_kernel = {
     .name = "gpu_convert_plane_lines",
-    .args_size = sizeof (GpuPlanesArgs),
-    .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
-    .run = gpu_convert_run_planes,
+    .args_size = sizeof (GpuPlaneLinesArgs),
+    .param_size = sizeof (GpuPlaneLinesParam),
+    .block = {GPU_CONVERT_LINES_X, GPU_CONVERT_LINES_Y, 1},
+    .run = gpu_convert_run_plane_lines,
     .table_name = "gpu_convert_plane_lines_table",
 };
 
@@ -455,7 +456,7 @@ convert_pixels (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuConvert 
 }
 
 /* Whether a plane's samples of 8 bits are lines of 16 bytes, or, of one component of chroma, of 8, at multiples of
- * that. */
+ * that, with strides that 32 bits are enough for. */
 static bool
 is_in_plane_lines (const GpuPixels *pixels)
 {
@@ -464,7 +465,55 @@ is_in_plane_lines (const GpuPixels *pixels)
 
   for (unsigned c = 0; c < pixels->channels; c++)
     misaligned |= ((uintptr_t)pixels->data[c] - pixels->at[c]) | pixels->stride[c];
-  return pixels->size == 1 && !(misaligned & (alone ? 7 : 15));
+  return pixels->size == 1 && !(misaligned & (alone ? 7 : 15)) && is_narrow (pixels);
+}
+
+/* Rows of blocks that such a plane takes. */
+static uint32_t
+plane_line_blocks (uint32_t height)
+{
+  const uint32_t rows = GPU_CONVERT_LINE_ROWS * GPU_CONVERT_LINES_Y;
+
+  return height / rows + (height % rows != 0);
+}
+
+/* Whether all of it can be done in lines. */
+static bool
+is_in_lines (const GpuPlanesArgs *args)
+{
+  bool in_lines = args->width[0] % 16 == 0 &&
+                  plane_line_blocks (args->height[0]) + plane_line_blocks (args->height[1]) <= GPU_OP_MAX_BLOCKS_Y;
+
+  for (unsigned i = 0; i < 2 && args->height[i]; i++)
+    in_lines = in_lines && is_in_plane_lines (&args->src[i]) && is_in_plane_lines (&args->dst[i]);
+  return in_lines;
+}
+
+static void
+make_plane_lines_args (const GpuPlanesArgs *whole, GpuPlaneLinesArgs *args)
+{
+  *args = (GpuPlaneLinesArgs){
+      .param = {.lines = whole->width[0] / 16,
+                .first = plane_line_blocks (whole->height[0]),
+                .src_apart = whole->src[1].group == 1,
+                .dst_apart = whole->dst[1].group == 1},
+      .whole = *whole,
+  };
+  for (unsigned i = 0; i < 2; i++) {
+    GpuPlaneLines *plane = &args->param.plane[i];
+
+    for (unsigned c = 0; c < 2; c++) {
+      plane->src[c] = whole->src[i].data[c];
+      plane->dst[c] = whole->dst[i].data[c];
+      plane->src_stride[c] = (uint32_t)whole->src[i].stride[c];
+      plane->dst_stride[c] = (uint32_t)whole->dst[i].stride[c];
+    }
+    plane->height = whole->height[i];
+    plane->factor = whole->factor[i];
+    plane->offset = whole->offset[i];
+    plane->shift = whole->shift[i];
+    plane->is_same = plane->factor == 1 << plane->shift && plane->offset == 1 << (plane->shift - 1);
+  }
 }
 
 /* Sample by sample: from 4:2:0 to 4:2:0 of the same matrix and site, or to GRAY8. */
@@ -501,13 +550,13 @@ convert_planes (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuConvert 
   }
   args.rows = args.height[0] + args.height[1];
 
-  bool in_lines = spec->width % 16 == 0;
-  for (unsigned i = 0; i <= chroma; i++)
-    in_lines = in_lines && is_in_plane_lines (&args.src[i]) && is_in_plane_lines (&args.dst[i]);
-  if (in_lines) {
-    const GpuExtent extent = gpu_op_quad_extent (
-        spec->width / 4, (args.rows - 1) / (GPU_CONVERT_LINE_ROWS * GPU_OP_QUAD_BLOCK_Y) * GPU_OP_QUAD_BLOCK_Y + 1);
-    return gpu_op_launch (op, src, dst, &plane_lines_kernel, &args, extent, error);
+  if (is_in_lines (&args)) {
+    GpuPlaneLinesArgs lines;
+
+    make_plane_lines_args (&args, &lines);
+    const uint32_t blocks = lines.param.first + plane_line_blocks (args.height[1]);
+    const GpuExtent extent = {lines.param.lines, blocks * GPU_CONVERT_LINES_Y, 1};
+    return gpu_op_launch (op, src, dst, &plane_lines_kernel, &lines, extent, error);
   }
   return gpu_op_launch (op, src, dst, &planes_kernel, &args, gpu_op_quad_extent (spec->width, args.rows), error);
 }

@@ -54,13 +54,6 @@ template <unsigned size, unsigned quads> struct Input {
   uint32_t left[chroma_rows];
 };
 
-/* The address in row @y: one instruction, of an address that the compiler does not know the parts of. */
-static __device__ __forceinline__ const uint8_t *
-in_row (const uint8_t *start, uint32_t stride, uint32_t y)
-{
-  return start + (uint64_t)y * stride;
-}
-
 /* @y: the first of the thread's rows, an even one if they are several; if it has one only, that exists. */
 template <unsigned size, unsigned group, unsigned quads, bool between>
 static __device__ __forceinline__ void
@@ -68,9 +61,9 @@ load_input (const GpuConvert420Param &param, uint32_t x, uint32_t y, Input<size,
 {
   /* Columns: the thread's own ones, and those to the right and to the left of them, or its own at an edge. */
   const uint32_t at[3] = {x / 2, min (x / 2 + 2 * quads, param.last_column), x ? x / 2 - 1 : 0};
-  const uint8_t *const luma = gpu_base (param.luma + (size_t)x * size);
+  const Rows<const uint8_t> luma = make_rows (param.luma + (size_t)x * size, param.luma_stride);
   const uint32_t middle = (y + 1) / 2;
-  const uint8_t *u[3], *v[3];
+  Rows<const uint8_t> u[3], v[3];
   uint32_t row[in.chroma_rows];
 
 #pragma unroll
@@ -78,29 +71,25 @@ load_input (const GpuConvert420Param &param, uint32_t x, uint32_t y, Input<size,
     /* Pixels are even. */
     const size_t offset = group == 2 && k == 0 ? (size_t)x * size : (size_t)at[k] * (size * group);
 
-    u[k] = gpu_base (param.chroma[0] + offset);
-    v[k] = group == 2 ? u[k] : gpu_base (param.chroma[1] + offset);
+    u[k] = make_rows (param.chroma[0] + offset, param.chroma_stride[0]);
+    v[k] = group == 2 ? u[k] : make_rows (param.chroma[1] + offset, param.chroma_stride[1]);
   }
 #pragma unroll
   for (unsigned r = 0; r < in.chroma_rows; r++) {
     row[r] = r ? middle + r - 1 : (uint32_t)max ((int32_t)middle - 1, 0);
     if (r || in.rows > 1)
       row[r] = min (row[r], param.last_row);
-    load_columns<size, group, quads> (in_row (u[0], param.chroma_stride[0], row[r]),
-                                      in_row (v[0], param.chroma_stride[1], row[r]), in.columns[r]);
+    load_columns<size, group, quads> (row_at (u[0], row[r]), row_at (v[0], row[r]), in.columns[r]);
   }
 #pragma unroll
   for (unsigned r = 0; r < in.chroma_rows; r++) {
-    in.right[r] = load_column<size, group> (in_row (u[1], param.chroma_stride[0], row[r]),
-                                            in_row (v[1], param.chroma_stride[1], row[r]));
+    in.right[r] = load_column<size, group> (row_at (u[1], row[r]), row_at (v[1], row[r]));
     if constexpr (between)
-      in.left[r] = load_column<size, group> (in_row (u[2], param.chroma_stride[0], row[r]),
-                                             in_row (v[2], param.chroma_stride[1], row[r]));
+      in.left[r] = load_column<size, group> (row_at (u[2], row[r]), row_at (v[2], row[r]));
   }
 #pragma unroll
   for (unsigned r = 0; r < in.rows; r++)
-    gpu_load_words<size * quads> (in_row (luma, param.luma_stride, in.rows > 1 ? min (y + r, param.height - 1) : y),
-                                  in.luma[r]);
+    gpu_load_words<size * quads> (row_at (luma, in.rows > 1 ? min (y + r, param.height - 1) : y), in.luma[r]);
 }
 
 /* What a thread keeps in registers of its own. */

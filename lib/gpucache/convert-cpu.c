@@ -177,6 +177,14 @@ gpu_convert_run_420 (const void *data, GpuExtent extent)
   gpu_convert_run_rows (&args->whole, extent);
 }
 
+void
+gpu_convert_run_to_gray (const void *data, GpuExtent extent)
+{
+  const GpuConvertToYuvArgs *args = data;
+
+  gpu_convert_run_rows (&args->whole, extent);
+}
+
 static void
 put_sample (const GpuConvertSide *side, uint8_t *p, int32_t value)
 {
@@ -251,6 +259,14 @@ gpu_convert_run_row_pairs (const void *data, GpuExtent extent)
       write_chroma (args, x, pair, n, (const Row *const[]){pair ? above : on, on, below});
     }
   }
+}
+
+void
+gpu_convert_run_to_yuv (const void *data, GpuExtent extent)
+{
+  const GpuConvertToYuvArgs *args = data;
+
+  gpu_convert_run_row_pairs (&args->whole, extent);
 }
 
 GPU_OP_LOOP void

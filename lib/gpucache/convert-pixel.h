@@ -125,6 +125,43 @@ typedef struct {
   GpuConvertArgs whole;
 } GpuConvert420Args;
 
+/**
+ * GpuConvertToYuvParam:
+ * @src: the first pixel of a packed format, whatever its first channel, or of each plane; GRAY8's one plane stands for
+ * the other two, of which the matrix takes nothing
+ * @luma, @chroma: the first samples, of U and V in this order
+ * @shared: whether those lie in one plane
+ * @sited: whether they lie on a pixel of a row, and not between two
+ * @src_group: bytes of the source's packed pixel, or 1 if each channel has a plane
+ * @offset: with the rounding in it; chroma's four times, since a sample is worked out as twice the sum of four pixels
+ * @wide, @bits, @pair: as in GpuConvertArgs
+ *
+ * All that a kernel from RGB to 4:2:0 and GRAY8 needs.
+ */
+typedef struct {
+  const uint8_t *src[3];
+  uint8_t *luma;
+  uint8_t *chroma[2];
+  uint32_t src_stride[3];
+  uint32_t luma_stride;
+  uint32_t chroma_stride[2];
+  uint32_t width;
+  uint32_t height;
+  uint32_t shared;
+  uint32_t sited;
+  uint32_t src_group;
+  uint32_t wide;
+  uint32_t bits;
+  int32_t offset[3];
+  uint32_t pair[3][2];
+} GpuConvertToYuvParam;
+
+/** Of which a GPU's kernel takes the first part. */
+typedef struct {
+  GpuConvertToYuvParam param;
+  GpuConvertArgs whole;
+} GpuConvertToYuvArgs;
+
 /** Between two neighbouring chroma samples: @i0 has the weight 4 - @w1. */
 typedef struct {
   uint32_t i0;

@@ -39,6 +39,8 @@ void gpu_convert_read_rgb (const GpuConvertArgs *args, uint32_t x0, uint32_t y, 
 
 void gpu_convert_run_rows (const void *args, GpuExtent extent);
 void gpu_convert_run_420 (const void *args, GpuExtent extent);
+void gpu_convert_run_to_gray (const void *args, GpuExtent extent);
+void gpu_convert_run_to_yuv (const void *args, GpuExtent extent);
 void gpu_convert_run_row_pairs (const void *args, GpuExtent extent);
 void gpu_convert_run_planes (const void *args, GpuExtent extent);
 void gpu_convert_run_plane_lines (const void *args, GpuExtent extent);

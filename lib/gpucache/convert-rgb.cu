@@ -41,7 +41,7 @@ store_staged (const GpuConvert420Param &param, uint32_t x0, uint32_t y, uint4 *s
 {
   using Its = Stage<dst_group, quads>;
   const uint32_t at = 16 * threadIdx.x;
-  const Rows rows = {gpu_base (param.dst[0] + dst_group * (size_t)x0 + at), param.dst_stride[0]};
+  const Rows<uint8_t> rows = make_rows (param.dst[0] + dst_group * (size_t)x0 + at, param.dst_stride[0]);
   uint4 *chunk = stage + Its::place (threadIdx.x);
 
   if (dst_group == 4 && param.rotated)

@@ -15,14 +15,6 @@ quad_words (unsigned group)
   return group == 4 ? 4 : 3;
 }
 
-/* GRAY8's one plane stands for the other two, of which the matrix takes nothing. */
-static __device__ __forceinline__ Rows
-plane_at (const GpuPixels &pixels, unsigned c, uint32_t x)
-{
-  return c < pixels.channels ? make_rows (pixels.data[c] + x, pixels.stride[c])
-                             : make_rows (pixels.data[0] + x, pixels.stride[0]);
-}
-
 /* What a thread reads: of planes, the words of one after those of another. */
 template <unsigned group, unsigned quads> struct Input {
   static constexpr unsigned rows = GPU_CONVERT_ROWS / quads;
@@ -32,19 +24,17 @@ template <unsigned group, unsigned quads> struct Input {
 
 template <unsigned group, unsigned quads>
 static __device__ __forceinline__ void
-load_rows (const GpuConvertArgs &args, uint32_t x, uint32_t y, Input<group, quads> &in)
+load_rows (const GpuConvertToYuvParam &param, uint32_t x, uint32_t y, Input<group, quads> &in)
 {
-  const GpuPixels &pixels = args.src.pixels;
-  Rows rows[3];
+  Rows<const uint8_t> rows[3];
 
 #pragma unroll
   for (unsigned c = 0; c < (group == 1 ? 3 : 1); c++)
-    rows[c] = group == 1 ? plane_at (pixels, c, x)
-                         : make_rows (pixels.data[0] - pixels.at[0] + (size_t)x * group, pixels.stride[0]);
+    rows[c] = make_rows (param.src[c] + (size_t)x * group, param.src_stride[c]);
 #pragma unroll
   for (unsigned r = 0; r < in.rows; r++) {
     /* An odd picture's last row stands for the one below it, too. */
-    const uint32_t row = min (y + r, args.height - 1);
+    const uint32_t row = min (y + r, param.height - 1);
 
     if constexpr (group > 1) {
       gpu_load_words<group * quads> (row_at (rows[0], row), in.words[r]);
@@ -58,21 +48,19 @@ load_rows (const GpuConvertArgs &args, uint32_t x, uint32_t y, Input<group, quad
 
 template <unsigned group, unsigned quads>
 static __device__ __forceinline__ void
-load_before (const GpuConvertArgs &args, uint32_t x, uint32_t y, Input<group, quads> &in)
+load_before (const GpuConvertToYuvParam &param, uint32_t x, uint32_t y, Input<group, quads> &in)
 {
-  const GpuPixels &pixels = args.src.pixels;
   /* Packed pixels before a quad end at a multiple of 4. */
   const uint32_t shift = group == 3 && x ? 8 : 0;
-  Rows rows[3];
+  const size_t at = x ? (size_t)x * group - (group == 1 ? 1 : 4) : 0;
+  Rows<const uint8_t> rows[3];
 
 #pragma unroll
   for (unsigned c = 0; c < (group == 1 ? 3 : 1); c++)
-    rows[c] = group == 1
-                  ? plane_at (pixels, c, x ? x - 1 : 0)
-                  : make_rows (pixels.data[0] - pixels.at[0] + (x ? (size_t)x * group - 4 : 0), pixels.stride[0]);
+    rows[c] = make_rows (param.src[c] + at, param.src_stride[c]);
 #pragma unroll
   for (unsigned r = 0; r < in.rows; r++) {
-    const uint32_t row = min (y + r, args.height - 1);
+    const uint32_t row = min (y + r, param.height - 1);
 
     if constexpr (group > 1)
       in.before[r] = *(const uint32_t *)row_at (rows[0], row) >> shift;
@@ -107,9 +95,9 @@ split_quad (const Input<group, quads> &in, unsigned r, unsigned q, uint32_t pixe
 
 /* Adds what pixel @pixel has of number @c to @sum. */
 static __device__ __forceinline__ int32_t
-mix (const GpuConvertArgs &args, unsigned c, uint32_t pixel, int32_t sum)
+mix (const GpuConvertToYuvParam &param, unsigned c, uint32_t pixel, int32_t sum)
 {
-  return gpu_dp2a_upper (args.pair[c][1], pixel, gpu_dp2a_lower (args.pair[c][0], pixel, sum));
+  return gpu_dp2a_upper (param.pair[c][1], pixel, gpu_dp2a_lower (param.pair[c][0], pixel, sum));
 }
 
 /* Words of a row or a part of one, at a multiple of as many bytes. */
@@ -126,9 +114,9 @@ store_words (uint8_t *p, const uint32_t words[n])
 /* Luma of row @y. */
 template <unsigned quads>
 static __device__ __forceinline__ void
-store_luma (const GpuConvertArgs &args, const Rows &rows, uint32_t y, const uint32_t pixel[GPU_QUAD * quads])
+store_luma (const GpuConvertToYuvParam &param, const Rows<uint8_t> &rows, uint32_t y,
+            const uint32_t pixel[GPU_QUAD * quads])
 {
-  const int32_t offset = args.offset[0] + (1 << (args.bits - 1));
   uint32_t words[quads];
 
 #pragma unroll
@@ -137,17 +125,17 @@ store_luma (const GpuConvertArgs &args, const Rows &rows, uint32_t y, const uint
 
 #pragma unroll
     for (unsigned k = 0; k < GPU_QUAD; k++)
-      luma[k] = mix (args, 0, pixel[GPU_QUAD * q + k], offset) >> (int)args.bits;
+      luma[k] = mix (param, 0, pixel[GPU_QUAD * q + k], param.offset[0]) >> (int)param.bits;
     words[q] = pack_bytes (luma[0], luma[1], luma[2], luma[3]);
   }
-  if (y < args.height)
+  if (y < param.height)
     store_words<quads> (row_at (rows, y), words);
 }
 
 /* Samples of both components in row @y: in a plane that they share, or in two. */
 template <unsigned quads>
 static __device__ __forceinline__ void
-store_chroma (const Rows rows[2], bool shared, uint32_t y, const int32_t sample[2][2 * quads])
+store_chroma (const Rows<uint8_t> rows[2], bool shared, uint32_t y, const int32_t sample[2][2 * quads])
 {
   if (shared) {
     uint32_t words[quads];
@@ -170,18 +158,17 @@ store_chroma (const Rows rows[2], bool shared, uint32_t y, const int32_t sample[
 /* To 4:2:0 where chroma lies between two rows, as it does by default. */
 template <unsigned group, unsigned quads>
 static __device__ __forceinline__ void
-convert_to_420 (const GpuConvertArgs &args, uint32_t x, uint32_t y)
+convert_to_420 (const GpuConvertToYuvParam &param, uint32_t x, uint32_t y)
 {
-  const GpuPixels &chroma = args.dst.chroma;
-  const bool shared = chroma.group == 2, sited = args.dst.site_x;
+  const bool shared = param.shared, sited = param.sited;
   Input<group, quads> in;
 
-  load_rows (args, x, y, in);
-  load_before (args, x, y, in);
+  load_rows (param, x, y, in);
+  load_before (param, x, y, in);
 
-  const Rows out = make_rows (args.dst.pixels.data[0] + x, args.dst.pixels.stride[0]);
-  const Rows chroma_out[2] = {make_rows (chroma.data[0] + (shared ? x : x / 2), chroma.stride[0]),
-                              make_rows (chroma.data[1] + x / 2, chroma.stride[1])};
+  const Rows<uint8_t> out = make_rows (param.luma + x, param.luma_stride);
+  const Rows<uint8_t> chroma[2] = {make_rows (param.chroma[0] + (shared ? x : x / 2), param.chroma_stride[0]),
+                                   make_rows (param.chroma[1] + x / 2, param.chroma_stride[1])};
 #pragma unroll
   for (unsigned pair = 0; pair < in.rows / 2; pair++) {
     /* Of a sample's pixels, each with the one below it: the left one of its own, and the right one; the very first is
@@ -192,8 +179,7 @@ convert_to_420 (const GpuConvertArgs &args, uint32_t x, uint32_t y)
     for (unsigned c = 0; c < 2; c++)
 #pragma unroll
       for (unsigned i = 0; i < 2 * quads; i++)
-        /* Twice that in all, of which a sample is an eighth; half of it is the rounding's. */
-        even[c][i] = 4 * args.offset[1 + c] + (1 << (args.bits + 1));
+        even[c][i] = param.offset[1 + c];
 #pragma unroll
     for (unsigned r = 2 * pair; r < 2 * pair + 2; r++) {
       uint32_t pixel[GPU_QUAD * quads];
@@ -201,14 +187,14 @@ convert_to_420 (const GpuConvertArgs &args, uint32_t x, uint32_t y)
 #pragma unroll
       for (unsigned q = 0; q < quads; q++)
         split_quad (in, r, q, pixel + GPU_QUAD * q);
-      store_luma<quads> (args, out, y + r, pixel);
+      store_luma<quads> (param, out, y + r, pixel);
 #pragma unroll
       for (unsigned c = 0; c < 2; c++) {
-        odd[c][0] = mix (args, 1 + c, in.before[r], odd[c][0]);
+        odd[c][0] = mix (param, 1 + c, in.before[r], odd[c][0]);
 #pragma unroll
         for (unsigned i = 0; i < 2 * quads; i++) {
-          even[c][i] = mix (args, 1 + c, pixel[2 * i], even[c][i]);
-          odd[c][1 + i] = mix (args, 1 + c, pixel[2 * i + 1], odd[c][1 + i]);
+          even[c][i] = mix (param, 1 + c, pixel[2 * i], even[c][i]);
+          odd[c][1 + i] = mix (param, 1 + c, pixel[2 * i + 1], odd[c][1 + i]);
         }
       }
     }
@@ -217,21 +203,21 @@ convert_to_420 (const GpuConvertArgs &args, uint32_t x, uint32_t y)
     for (unsigned c = 0; c < 2; c++)
 #pragma unroll
       for (unsigned i = 0; i < 2 * quads; i++)
-        sample[c][i] = (2 * even[c][i] + odd[c][1 + i] + (sited ? odd[c][i] : odd[c][1 + i])) >> (int)(args.bits + 3);
-    if (y + 2 * pair < args.height)
-      store_chroma<quads> (chroma_out, shared, y / 2 + pair, sample);
+        sample[c][i] = (2 * even[c][i] + odd[c][1 + i] + (sited ? odd[c][i] : odd[c][1 + i])) >> (int)(param.bits + 3);
+    if (y + 2 * pair < param.height)
+      store_chroma<quads> (chroma, shared, y / 2 + pair, sample);
   }
 }
 
 template <unsigned group, unsigned quads>
 static __device__ __forceinline__ void
-convert_to_gray (const GpuConvertArgs &args, uint32_t x, uint32_t y)
+convert_to_gray (const GpuConvertToYuvParam &param, uint32_t x, uint32_t y)
 {
   Input<group, quads> in;
 
-  load_rows (args, x, y, in);
+  load_rows (param, x, y, in);
 
-  const Rows out = make_rows (args.dst.pixels.data[0] + x, args.dst.pixels.stride[0]);
+  const Rows<uint8_t> out = make_rows (param.luma + x, param.luma_stride);
 #pragma unroll
   for (unsigned r = 0; r < in.rows; r++) {
     uint32_t pixel[GPU_QUAD * quads];
@@ -239,80 +225,80 @@ convert_to_gray (const GpuConvertArgs &args, uint32_t x, uint32_t y)
 #pragma unroll
     for (unsigned q = 0; q < quads; q++)
       split_quad (in, r, q, pixel + GPU_QUAD * q);
-    store_luma<quads> (args, out, y + r, pixel);
+    store_luma<quads> (param, out, y + r, pixel);
   }
 }
 
 template <unsigned group, unsigned quads, bool to_gray>
 static __device__ __forceinline__ void
-convert_quads (const GpuConvertArgs &args)
+convert_quads (const GpuConvertToYuvParam &param)
 {
   const unsigned lanes = GPU_QUAD_BLOCK_X / quads, rows = GPU_CONVERT_ROWS / quads;
   const uint32_t x = (blockIdx.x * GPU_QUAD_BLOCK_X + threadIdx.x % lanes * quads) * GPU_QUAD;
   const uint32_t y = ((blockIdx.y * GPU_QUAD_BLOCK_Y + threadIdx.y) * quads + threadIdx.x / lanes) * rows;
 
-  if (x >= args.width || y >= args.height)
+  if (x >= param.width || y >= param.height)
     return;
   if constexpr (to_gray)
-    convert_to_gray<group, quads> (args, x, y);
+    convert_to_gray<group, quads> (param, x, y);
   else
-    convert_to_420<group, quads> (args, x, y);
+    convert_to_420<group, quads> (param, x, y);
 }
 
 template <unsigned quads, bool to_gray>
 static __device__ __forceinline__ void
-convert_groups (const GpuConvertArgs &args)
+convert_groups (const GpuConvertToYuvParam &param)
 {
-  if (args.src.pixels.group == 4)
-    convert_quads<4, quads, to_gray> (args);
-  else if (args.src.pixels.group == 3)
-    convert_quads<3, quads, to_gray> (args);
+  if (param.src_group == 4)
+    convert_quads<4, quads, to_gray> (param);
+  else if (param.src_group == 3)
+    convert_quads<3, quads, to_gray> (param);
   else
-    convert_quads<1, quads, to_gray> (args);
+    convert_quads<1, quads, to_gray> (param);
 }
 
 static __device__ __forceinline__ void
-run_convert_to_yuv (const GpuConvertArgs &args)
+run_convert_to_yuv (const GpuConvertToYuvParam &param)
 {
-  if (args.wide)
-    convert_groups<2, false> (args);
+  if (param.wide)
+    convert_groups<2, false> (param);
   else
-    convert_groups<1, false> (args);
+    convert_groups<1, false> (param);
 }
 
 extern "C" __global__ void
 __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5)
-    gpu_convert_to_yuv (const __grid_constant__ GpuConvertArgs args)
+    gpu_convert_to_yuv (const __grid_constant__ GpuConvertToYuvParam param)
 {
-  run_convert_to_yuv (args);
+  run_convert_to_yuv (param);
 }
 
 extern "C" __global__ void
 __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 5)
-    gpu_convert_to_yuv_table (const __grid_constant__ GpuTable<GpuConvertArgs> table)
+    gpu_convert_to_yuv_table (const __grid_constant__ GpuTable<GpuConvertToYuvParam> table)
 {
-  run_convert_to_yuv (gpu_table_args (table));
+  run_convert_to_yuv (gpu_table_param (table));
 }
 
 static __device__ __forceinline__ void
-run_convert_to_gray (const GpuConvertArgs &args)
+run_convert_to_gray (const GpuConvertToYuvParam &param)
 {
-  if (args.wide)
-    convert_groups<2, true> (args);
+  if (param.wide)
+    convert_groups<2, true> (param);
   else
-    convert_groups<1, true> (args);
+    convert_groups<1, true> (param);
 }
 
 extern "C" __global__ void
 __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 6)
-    gpu_convert_to_gray (const __grid_constant__ GpuConvertArgs args)
+    gpu_convert_to_gray (const __grid_constant__ GpuConvertToYuvParam param)
 {
-  run_convert_to_gray (args);
+  run_convert_to_gray (param);
 }
 
 extern "C" __global__ void
 __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 6)
-    gpu_convert_to_gray_table (const __grid_constant__ GpuTable<GpuConvertArgs> table)
+    gpu_convert_to_gray_table (const __grid_constant__ GpuTable<GpuConvertToYuvParam> table)
 {
-  run_convert_to_gray (gpu_table_args (table));
+  run_convert_to_gray (gpu_table_param (table));
 }

@@ -10,6 +10,7 @@
 #include "reformat-priv.h"
 
 #include <math.h>
+#include <string.h>
 
 /* The largest number that the sum of the matrix' products may reach. */
 #define MAX_SUM 2147000000.0
@@ -268,17 +269,19 @@ static const GpuKernel quads_kernel = {
 
 static const GpuKernel to_yuv_kernel = {
     .name = "gpu_convert_to_yuv",
-    .args_size = sizeof (GpuConvertArgs),
+    .args_size = sizeof (GpuConvertToYuvArgs),
+    .param_size = sizeof (GpuConvertToYuvParam),
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
-    .run = gpu_convert_run_row_pairs,
+    .run = gpu_convert_run_to_yuv,
     .table_name = "gpu_convert_to_yuv_table",
 };
 
 static const GpuKernel to_gray_kernel = {
     .name = "gpu_convert_to_gray",
-    .args_size = sizeof (GpuConvertArgs),
+    .args_size = sizeof (GpuConvertToYuvArgs),
+    .param_size = sizeof (GpuConvertToYuvParam),
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
-    .run = gpu_convert_run_rows,
+    .run = gpu_convert_run_to_gray,
     .table_name = "gpu_convert_to_gray_table",
 };
 
@@ -381,18 +384,48 @@ make_420_to_rgb_args (const GpuConvertArgs *whole, GpuConvert420Args *args)
   args->param.rotated = packed && MIN (dst->at[0], dst->at[2]) == 1;
 }
 
-/* The fast kernel for others, or NULL. */
+/* The fast kernel from RGB to 4:2:0 or GRAY8, if it can, or NULL. */
 static const GpuKernel *
-find_fast_kernel (const GpuConvertArgs *args)
+find_to_yuv_kernel (const GpuConvertArgs *args)
 {
-  const bool from_420 = args->src.chroma.channels, to_420 = args->dst.chroma.channels;
-  const bool to_gray = !to_420 && args->dst.pixels.channels == 1;
+  const bool to_420 = args->dst.chroma.channels;
 
-  if (from_420 || !is_in_quads (args))
+  if (args->src.chroma.channels || !is_in_quads (args) || (to_420 && args->dst.site_y))
     return NULL;
-  if (to_420)
-    return args->dst.site_y ? NULL : &to_yuv_kernel;
-  return to_gray ? &to_gray_kernel : &quads_kernel;
+  return to_420 ? &to_yuv_kernel : args->dst.pixels.channels == 1 ? &to_gray_kernel : NULL;
+}
+
+/* Its arguments. */
+static void
+make_to_yuv_args (const GpuConvertArgs *whole, GpuConvertToYuvArgs *args)
+{
+  const GpuPixels *src = &whole->src.pixels, *chroma = &whole->dst.chroma;
+  GpuConvertToYuvParam *param = &args->param;
+
+  *args = (GpuConvertToYuvArgs){.whole = *whole};
+  *param = (GpuConvertToYuvParam){.luma = whole->dst.pixels.data[0],
+                                  .luma_stride = (uint32_t)whole->dst.pixels.stride[0],
+                                  .width = whole->width,
+                                  .height = whole->height,
+                                  .shared = chroma->group == 2,
+                                  .sited = whole->dst.site_x,
+                                  .src_group = src->group,
+                                  .wide = whole->wide,
+                                  .bits = whole->bits};
+  for (unsigned c = 0; c < 3; c++) {
+    const unsigned plane = src->group == 1 && c < src->channels ? c : 0;
+
+    param->src[c] = src->data[plane] - (src->group == 1 ? 0 : src->at[plane]);
+    param->src_stride[c] = (uint32_t)src->stride[plane];
+  }
+  for (unsigned c = 0; c < 2; c++) {
+    param->chroma[c] = chroma->data[c];
+    param->chroma_stride[c] = (uint32_t)chroma->stride[c];
+  }
+  param->offset[0] = whole->offset[0] + (1 << (whole->bits - 1));
+  for (unsigned c = 1; c < 3; c++)
+    param->offset[c] = 4 * whole->offset[c] + (1 << (whole->bits + 1));
+  memcpy (param->pair, whole->pair, sizeof param->pair);
 }
 
 void
@@ -448,9 +481,16 @@ convert_pixels (const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuConvert 
     return gpu_op_launch (op, src, dst, &to_rgb_kernel, &fast, gpu_op_quads_extent (spec->width, spec->height), error);
   }
   args.wide = is_in_wide_quads (&args);
-  const GpuKernel *kernel = find_fast_kernel (&args);
-  if (kernel)
-    return gpu_op_launch (op, src, dst, kernel, &args, gpu_op_quads_extent (spec->width, spec->height), error);
+  const GpuExtent extent = gpu_op_quads_extent (spec->width, spec->height);
+  const GpuKernel *kernel = find_to_yuv_kernel (&args);
+  if (kernel) {
+    GpuConvertToYuvArgs fast;
+
+    make_to_yuv_args (&args, &fast);
+    return gpu_op_launch (op, src, dst, kernel, &fast, extent, error);
+  }
+  if (!is_subsampled (from) && !is_subsampled (to) && args.dst.pixels.channels > 1 && is_in_quads (&args))
+    return gpu_op_launch (op, src, dst, &quads_kernel, &args, extent, error);
   kernel = is_subsampled (to) ? &row_pairs_kernel : &rows_kernel;
   return gpu_op_launch (op, src, dst, kernel, &args, gpu_op_quad_extent (spec->width, args.rows), error);
 }

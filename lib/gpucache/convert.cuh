@@ -39,20 +39,22 @@ apply (const Matrix &matrix, unsigned c, int32_t x, int32_t y, int32_t z)
 }
 
 /** Rows of a plane with a stride of 32 bits. */
-struct Rows {
-  uint8_t *start;
+template <typename T> struct Rows {
+  T *start;
   uint32_t stride;
 };
 
-static __device__ __forceinline__ Rows
-make_rows (uint8_t *start, uint64_t stride)
+template <typename T>
+static __device__ __forceinline__ Rows<T>
+make_rows (T *start, uint32_t stride)
 {
-  return Rows{gpu_base (start), gpu_once ((uint32_t)stride)};
+  return Rows<T>{gpu_base (start), stride};
 }
 
 /** The address of row @y takes one instruction. */
-static __device__ __forceinline__ uint8_t *
-row_at (const Rows &rows, uint32_t y)
+template <typename T>
+static __device__ __forceinline__ T *
+row_at (const Rows<T> &rows, uint32_t y)
 {
   return rows.start + (uint64_t)y * rows.stride;
 }

@@ -285,9 +285,7 @@ gpu_cuda_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *a
 
     for (uint32_t done = 0; done < n; done += extent.z) {
       extent.z = MIN (n - done, most);
-      for (uint32_t i = 0; i < extent.z; i++)
-        memcpy (parameter.first + i * kernel->param_size, (const uint8_t *)args + (done + i) * kernel->args_size,
-                kernel->param_size);
+      memcpy (parameter.first, (const uint8_t *)args + done * kernel->param_size, extent.z * kernel->param_size);
       if (!launch (device, kernel->table_name, kernel->block, &parameter, extent, stream, error))
         return false;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * An operation over a batch: what it would launch for each image is collected, and images that want the same kernel
- * share one launch, which finds each image's arguments in the destination's table. So what an image becomes is what the
- * operation on it alone makes of it.
+ * share one launch, which finds each image's arguments in the destination's table, or all of them among its parameters.
+ * So what an image becomes is what the operation on it alone makes of it.
  *
  * Where an operation takes several launches one after the other, the first ones of all images are one launch, then the
  * second ones.
@@ -28,8 +28,14 @@ typedef struct {
   unsigned turn;
   GpuExtent extent;
   uint32_t n;
-  size_t table; /* where it begins */
+  bool in_table; /* or among the launch's parameters alone */
+  size_t args;   /* where they begin in the table, or in Arguments.params */
 } Group;
+
+/* Of all groups. @table: on the host as on the device. */
+typedef struct {
+  GByteArray *table, *params;
+} Arguments;
 
 struct GpuOpPlan {
   GArray *wishes; /* of Wish */
@@ -73,6 +79,19 @@ plan_free (GpuOpPlan *plan)
   g_free (plan);
 }
 
+/* A GPU takes no more of a kernel's arguments than its first part, if it has one, and that from the host. */
+static bool
+takes_params (GpuDevice *device, const GpuKernel *kernel)
+{
+  return kernel->param_size && !gpu_device_is_host (device);
+}
+
+static guint
+args_size (GpuDevice *device, const GpuKernel *kernel)
+{
+  return (guint)(takes_params (device, kernel) ? kernel->param_size : kernel->args_size);
+}
+
 typedef struct {
   const GpuKernel *kernel;
   const void *args;
@@ -101,7 +120,7 @@ gpu_op_launch_between (const GpuOp *op, GpuImage *src, GpuImage *also, GpuImage 
   GpuOpPlan *plan = op->plan;
   const Wish wish = {kernel, plan->turn++, extent, plan->args->len};
   g_array_append_val (plan->wishes, wish);
-  g_byte_array_append (plan->args, args, (guint)kernel->args_size);
+  g_byte_array_append (plan->args, args, args_size (gpu_stream_device (op->stream), kernel));
   if (also) {
     g_ptr_array_add (plan->reads, gpu_image_ref (also));
     g_ptr_array_add (plan->writes, gpu_image_ref (dst));
@@ -144,10 +163,9 @@ align (GByteArray *table)
     g_byte_array_append (table, zeros, TABLE_ALIGNMENT - beyond);
 }
 
-/* Puts together what may be one launch. Returns: (transfer full): the groups in the order in which they are to run; the
- * table is what they find at @table. */
+/* Puts together what may be one launch. Returns: (transfer full): the groups in the order in which they are to run. */
 static GArray *
-make_groups (const GpuOpPlan *plan, GByteArray *table)
+make_groups (const GpuOpPlan *plan, GpuDevice *device, const Arguments *arguments)
 {
   const Wish *wishes = (const Wish *)(void *)plan->wishes->data;
   const unsigned n = plan->wishes->len;
@@ -166,12 +184,15 @@ make_groups (const GpuOpPlan *plan, GByteArray *table)
       if (known)
         continue;
 
-      align (table);
-      Group group = {.kernel = wishes[i].kernel, .turn = turn, .extent = {0, 0, 1}, .table = table->len};
+      const bool in_table = !takes_params (device, wishes[i].kernel);
+      GByteArray *args = in_table ? arguments->table : arguments->params;
+      align (args);
+      Group group = {
+          .kernel = wishes[i].kernel, .turn = turn, .extent = {0, 0, 1}, .in_table = in_table, .args = args->len};
       for (unsigned k = i; k < n; k++) {
         if (wishes[k].kernel != group.kernel || wishes[k].turn != turn)
           continue;
-        g_byte_array_append (table, plan->args->data + wishes[k].args, (guint)group.kernel->args_size);
+        g_byte_array_append (args, plan->args->data + wishes[k].args, args_size (device, group.kernel));
         group.extent.x = MAX (group.extent.x, wishes[k].extent.x);
         group.extent.y = MAX (group.extent.y, wishes[k].extent.y);
         group.n++;
@@ -184,7 +205,8 @@ make_groups (const GpuOpPlan *plan, GByteArray *table)
 
 typedef struct {
   const GArray *groups;
-  const uint8_t *args, *table; /* the same on the host and on the device */
+  const Arguments *arguments;
+  const uint8_t *table; /* on the device */
 } Launches;
 
 static bool
@@ -194,9 +216,11 @@ launch_groups (GpuDevice *device, void *native, void *data, GError **error)
 
   for (unsigned i = 0; i < launches->groups->len; i++) {
     const Group *group = &g_array_index (launches->groups, Group, i);
+    const GByteArray *args = group->in_table ? launches->arguments->table : launches->arguments->params;
 
-    if (!gpu_device_launch_table (device, group->kernel, launches->args + group->table, launches->table + group->table,
-                                  group->n, group->extent, native, error))
+    if (!gpu_device_launch_table (device, group->kernel, args->data + group->args,
+                                  group->in_table ? launches->table + group->args : NULL, group->n, group->extent,
+                                  native, error))
       return false;
   }
   return true;
@@ -222,24 +246,62 @@ submit_plan (GpuOpPlan *plan, GpuStream *stream, GpuBatch *src, GpuBatch *dst, G
   if (!plan->wishes->len)
     return true;
 
-  g_autoptr (GByteArray) table = g_byte_array_new ();
-  g_autoptr (GArray) groups = make_groups (plan, table);
-  if (!gpu_batch_write_table (dst, stream, table->data, table->len, error))
-    return false;
+  g_autoptr (GByteArray) table = g_byte_array_new (), params = g_byte_array_new ();
+  const Arguments arguments = {table, params};
+  g_autoptr (GArray) groups = make_groups (plan, gpu_stream_device (stream), &arguments);
+  Launches launches = {.groups = groups, .arguments = &arguments};
 
   list_images (plan->reads, src);
-  g_ptr_array_add (plan->reads, gpu_image_ref (dst->table));
+  if (table->len > 0) {
+    if (!gpu_batch_write_table (dst, stream, table->data, table->len, error))
+      return false;
+    g_ptr_array_add (plan->reads, gpu_image_ref (dst->table));
+    launches.table = gpu_image_data (dst->table);
+  }
   list_images (plan->writes, dst);
-  Launches launches = {groups, table->data, gpu_image_data (dst->table)};
   return gpu_images_submit (stream, (GpuImage *const *)plan->reads->pdata, plan->reads->len,
                             (GpuImage *const *)plan->writes->pdata, plan->writes->len, launch_groups, &launches, error);
+}
+
+/* What was put into it may be found in it, and sometimes something else. */
+typedef struct {
+  uint64_t bits[512];
+} Filter;
+
+/* Returns: whether @allocation might have been put in before. */
+static bool
+filter_add (Filter *filter, const GpuAllocation *allocation)
+{
+  const uint32_t place = (uint32_t)((uint64_t)(uintptr_t)allocation * UINT64_C (0x9e3779b97f4a7c15) >> 49);
+  const uint64_t bit = UINT64_C (1) << place % 64;
+  const bool known = filter->bits[place / 64] & bit;
+
+  filter->bits[place / 64] |= bit;
+  return known;
+}
+
+/* False only if no image of the destination has its memory in common with another one, or with one of the source: to
+ * compare each with each takes a batch of 32 longer than a launch. */
+static bool
+may_share_memory (GpuBatch *src, GpuBatch *dst)
+{
+  Filter filter = {0};
+  bool known = false;
+
+  for (unsigned i = 0; i < src->n; i++)
+    filter_add (&filter, src->images[i]->allocation);
+  if (dst->whole)
+    return filter_add (&filter, dst->images[0]->allocation) || !dst->is_acquired;
+  for (unsigned i = 0; i < src->n; i++)
+    known |= filter_add (&filter, dst->images[i]->allocation);
+  return known;
 }
 
 /* Whether the images may be worked on at once: none is written that is another one's source or destination. */
 static bool
 check_independent (const char *name, GpuBatch *src, GpuBatch *dst, GError **error)
 {
-  if (src == dst && dst->is_acquired)
+  if ((src == dst && dst->is_acquired) || !may_share_memory (src, dst))
     return true;
   for (unsigned i = 0; i < src->n; i++)
     for (unsigned j = 0; j < src->n; j++) {

@@ -497,6 +497,22 @@ test_errors (Rig *rig, const void *data)
   gpu_image_unref (fresh[0]);
   gpu_batch_unref (dst);
   gpu_batch_unref (src);
+
+  /* The same of one that is one piece of memory. */
+  const GpuImageSpec packed = rig_spec (GPU_FORMAT_RGB, 30, 20);
+  GpuBatch *dense = acquire_dense (rig, &packed, 2);
+  GpuImage *apart[] = {rig_acquire (rig, &packed, rig->stream[0]), rig_acquire (rig, &packed, rig->stream[0])};
+  GpuImage *within[] = {gpu_batch_image (dense, 1), apart[1]};
+  src = gpu_batch_new (within, 2, NULL);
+  g_assert_false (gpu_flip_batch (rig->stream[0], src, dense, orientations, 1, &error));
+  expect_error (NULL, &error, "Image 1 of the destination and image 0 of the source");
+  gpu_batch_unref (src);
+  src = gpu_batch_new (apart, 2, NULL);
+  g_assert_true (gpu_flip_batch (rig->stream[0], src, dense, orientations, 1, &error));
+  gpu_batch_unref (src);
+  gpu_image_unref (apart[0]);
+  gpu_image_unref (apart[1]);
+  gpu_batch_unref (dense);
   gpu_batch_unref (a);
   gpu_batch_unref (b);
 

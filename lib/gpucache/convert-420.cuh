@@ -64,7 +64,7 @@ load_input (const GpuConvert420Param &param, uint32_t x, uint32_t y, Input<size,
   const Rows<const uint8_t> luma = make_rows (param.luma + (size_t)x * size, param.luma_stride);
   const uint32_t middle = (y + 1) / 2;
   Rows<const uint8_t> u[3], v[3];
-  uint32_t row[in.chroma_rows];
+  uint32_t row[Input<size, quads>::chroma_rows];
 
 #pragma unroll
   for (unsigned k = 0; k < 2 + between; k++) {

@@ -207,6 +207,8 @@ run_thread (gpointer data)
   worker->cpu_ns = bench_cpu_now () - start;
   gpu_stream_synchronize (worker->stream, &error);
   bench_check (error);
+  if (worker->floor)
+    floor_wait (worker->floor, worker->stream);
   return NULL;
 }
 

@@ -29,6 +29,7 @@ extern const GpuCudaBinary bench_cuda_binaries[];
   ENTRY (ModuleUnload, 2000, "cuModuleUnload")                                                                         \
   ENTRY (ModuleGetFunction, 2000, "cuModuleGetFunction")                                                               \
   ENTRY (LaunchKernel, 4000, "cuLaunchKernel")                                                                         \
+  ENTRY (StreamSynchronize, 2000, "cuStreamSynchronize")                                                               \
   ENTRY (EventCreate, 2000, "cuEventCreate")                                                                           \
   ENTRY (EventDestroy, 4000, "cuEventDestroy_v2")                                                                      \
   ENTRY (EventRecord, 2000, "cuEventRecord")                                                                           \
@@ -272,6 +273,15 @@ floor_call (Floor *self, GpuStream *stream, FloorCall call)
 #ifdef GPU_HAVE_CUDA
   if (self->cu)
     call_cuda (self, gpu_stream_cuda_stream (stream), call);
+#endif
+}
+
+void
+floor_wait (Floor *self, GpuStream *stream)
+{
+#ifdef GPU_HAVE_CUDA
+  if (self->cu)
+    must (self, self->cu->StreamSynchronize (gpu_stream_cuda_stream (stream)), "cuStreamSynchronize");
 #endif
 }
 

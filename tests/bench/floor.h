@@ -41,6 +41,10 @@ GpuDevice *floor_device (Floor *floor);
 /** Makes the driver's call; nothing on the CPU device. */
 void floor_call (Floor *floor, GpuStream *stream, FloorCall call);
 
+/** Waits for all work on @stream. The cache does not know of the floor's: before it has images back that the floor
+ * works on, somebody must have waited. */
+void floor_wait (Floor *floor, GpuStream *stream);
+
 /**
  * floor_time:
  * @submit: submits @n units of work to @stream, at most some hundred launches, and waits for nothing

@@ -257,6 +257,7 @@ static const GpuKernel to_rgb_kernel = {
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
     .run = gpu_convert_run_420,
     .table_name = "gpu_convert_to_rgb_table",
+    .is_without_table = true,
 };
 
 static const GpuKernel quads_kernel = {
@@ -274,6 +275,7 @@ static const GpuKernel to_yuv_kernel = {
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
     .run = gpu_convert_run_to_yuv,
     .table_name = "gpu_convert_to_yuv_table",
+    .is_without_table = true,
 };
 
 static const GpuKernel to_gray_kernel = {
@@ -283,6 +285,7 @@ static const GpuKernel to_gray_kernel = {
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
     .run = gpu_convert_run_to_gray,
     .table_name = "gpu_convert_to_gray_table",
+    .is_without_table = true,
 };
 
 static const GpuKernel planes_kernel = {
@@ -300,6 +303,7 @@ static const GpuKernel plane_lines_kernel = {
     .block = {GPU_CONVERT_LINES_X, GPU_CONVERT_LINES_Y, 1},
     .run = gpu_convert_run_plane_lines,
     .table_name = "gpu_convert_plane_lines_table",
+    .is_without_table = true,
 };
 
 static const GpuKernel elements_kernel = {

@@ -280,20 +280,16 @@ gpu_cuda_launch_table (GpuDevice *device, const GpuKernel *kernel, const void *a
 
   G_STATIC_ASSERT (G_STRUCT_OFFSET (__typeof__ (parameter), first) == GPU_TABLE_HEAD_BYTES);
   parameter.entries = table;
-  if (kernel->param_size) {
-    const uint32_t most = GPU_TABLE_FIRST (kernel->param_size);
+  const size_t size = kernel->param_size ? kernel->param_size : kernel->args_size;
+  const uint32_t first = (uint32_t)MIN (n, GPU_TABLE_FIRST (size)), most = kernel->is_without_table ? first : n;
 
-    for (uint32_t done = 0; done < n; done += extent.z) {
-      extent.z = MIN (n - done, most);
-      memcpy (parameter.first, (const uint8_t *)args + done * kernel->param_size, extent.z * kernel->param_size);
-      if (!launch (device, kernel->table_name, kernel->block, &parameter, extent, stream, error))
-        return false;
-    }
-    return true;
+  for (uint32_t done = 0; done < n; done += extent.z) {
+    extent.z = MIN (n - done, most);
+    memcpy (parameter.first, (const uint8_t *)args + done * size, size * MIN (extent.z, first));
+    if (!launch (device, kernel->table_name, kernel->block, &parameter, extent, stream, error))
+      return false;
   }
-  memcpy (parameter.first, args, kernel->args_size * MIN ((size_t)n, GPU_TABLE_FIRST (kernel->args_size)));
-  extent.z = n;
-  return launch (device, kernel->table_name, kernel->block, &parameter, extent, stream, error);
+  return true;
 }
 
 bool

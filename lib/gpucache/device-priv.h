@@ -102,7 +102,7 @@ typedef struct {
   bool (*launch) (GpuDevice *device, const GpuKernel *kernel, const void *args, GpuExtent extent, void *stream,
                   GError **error);
   /* The same for each of the @n arguments' structs that lie one after the other in device memory at @table, and, until
-   * this returns, at @args. Of a kernel with a @param_size a GPU is given the first parts only, and no @table. */
+   * this returns, at @args. Of a kernel with a @param_size a GPU is given the first parts only. */
   bool (*launch_table) (GpuDevice *device, const GpuKernel *kernel, const void *args, const void *table, uint32_t n,
                         GpuExtent extent, void *stream, GError **error);
   /* Calls @func on some thread once the work so far is complete; it must be short and call nothing of the device's. */

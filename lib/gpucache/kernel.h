@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,8 +22,9 @@ typedef struct {
  * @block: threads of a block in each direction, CUDA only
  * @run: does all of @extent's work items on the calling thread, for the CPU device
  * @table_name: (nullable): the symbol of the same function for many images in one launch: its one parameter is as
- *   table.h says, and a block takes the arguments' struct that its index in z says. With a @param_size there is no
- *   table for it, but as many launches as it takes to have all first parts among the parameters
+ *   table.h says, and a block takes the arguments' struct, or its first part, that its index in z says
+ * @is_without_table: whether that kernel looks among its parameters only: with a @param_size, for it there are as many
+ *   launches as it takes to have all first parts there, and no table
  *
  * One static constant for each kernel; devices cache what they look up by its address.
  */
@@ -33,4 +35,5 @@ typedef struct {
   GpuExtent block;
   void (*run) (const void *args, GpuExtent extent);
   const char *table_name;
+  bool is_without_table;
 } GpuKernel;

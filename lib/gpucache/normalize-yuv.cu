@@ -117,7 +117,7 @@ extern "C" __global__ void
 __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
     gpu_normalize_yuv_1_table (const __grid_constant__ GpuTable<GpuNormalizeYuvParam> table)
 {
-  run_normalize_yuv<1> (gpu_table_param (table));
+  run_normalize_yuv<1> (gpu_table_args (table));
 }
 
 extern "C" __global__ void
@@ -131,7 +131,7 @@ extern "C" __global__ void
 __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
     gpu_normalize_yuv_2_table (const __grid_constant__ GpuTable<GpuNormalizeYuvParam> table)
 {
-  run_normalize_yuv<2> (gpu_table_param (table));
+  run_normalize_yuv<2> (gpu_table_args (table));
 }
 
 extern "C" __global__ void
@@ -145,5 +145,5 @@ extern "C" __global__ void
 __launch_bounds__ (GPU_QUAD_BLOCK_X *GPU_QUAD_BLOCK_Y, 4)
     gpu_normalize_yuv_4_table (const __grid_constant__ GpuTable<GpuNormalizeYuvParam> table)
 {
-  run_normalize_yuv<4> (gpu_table_param (table));
+  run_normalize_yuv<4> (gpu_table_args (table));
 }

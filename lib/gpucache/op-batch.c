@@ -79,17 +79,11 @@ plan_free (GpuOpPlan *plan)
   g_free (plan);
 }
 
-/* A GPU takes no more of a kernel's arguments than its first part, if it has one, and that from the host. */
-static bool
-takes_params (GpuDevice *device, const GpuKernel *kernel)
-{
-  return kernel->param_size && !gpu_device_is_host (device);
-}
-
+/* A GPU takes no more of a kernel's arguments than its first part, if it has one. */
 static guint
 args_size (GpuDevice *device, const GpuKernel *kernel)
 {
-  return (guint)(takes_params (device, kernel) ? kernel->param_size : kernel->args_size);
+  return (guint)(kernel->param_size && !gpu_device_is_host (device) ? kernel->param_size : kernel->args_size);
 }
 
 typedef struct {
@@ -184,7 +178,7 @@ make_groups (const GpuOpPlan *plan, GpuDevice *device, const Arguments *argument
       if (known)
         continue;
 
-      const bool in_table = !takes_params (device, wishes[i].kernel);
+      const bool in_table = gpu_device_is_host (device) || !wishes[i].kernel->is_without_table;
       GByteArray *args = in_table ? arguments->table : arguments->params;
       align (args);
       Group group = {

@@ -51,8 +51,8 @@ gpu_with_table_args (const GpuTable<Args> &table, Run run)
     run (gpu_table_args (table));
 }
 
-/** The same for kernels that take the first part of their arguments: a launch has no more images than there are such
- * parts among its parameters, which all threads read from there, as they do those of a launch for one image. */
+/** The same for kernels without a table: a launch has no more images than there are arguments among its parameters,
+ * which all threads read from there, as they do those of a launch for one image. */
 template <typename Param>
 static __device__ __forceinline__ const Param &
 gpu_table_param (const GpuTable<Param> &table)

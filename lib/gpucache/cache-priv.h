@@ -305,7 +305,7 @@ void gpu_cache_free_chain (GpuCache *cache, GpuAllocation *chain, bool evicted);
 /* How much of a limit may be for what the device's own pool holds besides: one part in so many. */
 #define GPU_CACHE_HELD_SHARE 8
 
-/** How many bytes may be counted: the limit, less what the device's own pool holds besides. */
+/** How many bytes may be counted for new memory to be had: the limit, less what the device's own pool holds besides. */
 static inline uint64_t
 gpu_cache_ceiling (const GpuCache *cache, GpuAccount account)
 {
@@ -319,7 +319,7 @@ gpu_cache_ceiling (const GpuCache *cache, GpuAccount account)
 void gpu_cache_evict (GpuCache *cache, GpuAccount account, uint64_t target);
 /** Polls and retires in @scope, asking the device at most @budget times. */
 void gpu_cache_retire (GpuCache *cache, GpuScope *scope, unsigned budget);
-/** Whether there is anything to be gained by polling: more bytes than the ceiling, or what is to be freed when
+/** Whether there is anything to be gained by polling: more bytes than the limit, or what is to be freed when
  * complete.
  */
 bool gpu_cache_is_to_shrink (GpuCache *cache);
@@ -331,14 +331,16 @@ void gpu_cache_tick (GpuCache *cache, GpuStream *stream);
 void gpu_cache_retire_all (GpuCache *cache);
 /** Bytes of idle entries in all scopes. */
 uint64_t gpu_cache_idle_bytes (GpuCache *cache, GpuAccount account);
-/** Brings the account under its ceiling as far as idle entries allow; once a lowered limit is met, trims the device's
+/** Brings the account under its limit as far as idle entries allow; once a lowered limit is met, trims the device's
  * own pool (rule 10). */
 void gpu_cache_settle (GpuCache *cache, GpuAccount account);
 /** Gives what the device's own pool keeps back to the system. */
 void gpu_cache_trim (GpuCache *cache);
-/** The same as far as the limit asks for, after a new allocation: waits for nothing, so what was freed just before it
- * goes back with one of the next allocations. */
+/** The same as far as the limit asks for, after a new allocation, and evicts for what the pool holds all the same:
+ * waits for nothing, so what was freed just before it goes back with one of the next allocations. */
 void gpu_cache_trim_to_limit (GpuCache *cache);
+/** The same for what is known to have been freed, and learns what the pool holds all the same. */
+void gpu_cache_measure_held (GpuCache *cache);
 /** Waits for all that was detached and let go of, and frees it. False if @error is set. */
 bool gpu_cache_wait_detached (GpuCache *cache, GError **error);
 

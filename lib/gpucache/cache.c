@@ -202,6 +202,13 @@ search_under_pressure (GpuCache *cache, GpuScope *scope, const GpuRequest *reque
   if (taken || gpu_cache_reserve (cache, account, bytes, false))
     return taken;
 
+  /* What the pool held may be long gone. */
+  if (account == GPU_ACCOUNT_DEVICE && atomic_load (&cache->held[account]) > 0) {
+    gpu_cache_measure_held (cache);
+    if (gpu_cache_reserve (cache, account, bytes, false))
+      return NULL;
+  }
+
   uint64_t ceiling = gpu_cache_ceiling (cache, account);
   uint64_t counted = atomic_load (&cache->bytes[account]), idle = gpu_cache_idle_bytes (cache, account);
   bool evicting_suffices = bytes <= ceiling && counted - MIN (idle, counted) <= ceiling - bytes;
@@ -340,8 +347,8 @@ gpu_cache_release (GpuAllocation *allocation)
   for (;;) {
     scope = go_home (cache, allocation);
     bool detached = allocation->detached || allocation->generation < scope->generation;
-    bool over =
-        atomic_load_explicit (&cache->bytes[account], memory_order_relaxed) > gpu_cache_ceiling (cache, account);
+    bool over = atomic_load_explicit (&cache->bytes[account], memory_order_relaxed) >
+                atomic_load_explicit (&cache->limit[account], memory_order_relaxed);
     if (busy || !(over || detached || atomic_load (&cache->orphaned) || atomic_load (&cache->n_leaving) > 0))
       break;
     gpu_scope_unlock (scope);

@@ -211,8 +211,10 @@ bool gpu_device_free_idle (GpuDevice *device, GpuMemoryKind kind, void *data, si
  * uses it. Waits for frees of idle memory, which may be behind other streams' work where those share a queue.
  * @held: (out): what the pool holds all the same beyond what is in use. Returns: whether it was trimmed. */
 bool gpu_device_trim (GpuDevice *device, uint64_t keep, uint64_t *held);
-/** The same without a wait: as soon as a call finds that the frees before a call with @more are complete. */
-bool gpu_device_trim_later (GpuDevice *device, bool more, uint64_t keep, uint64_t *held);
+/** The same without a wait, for frees that were seen complete. Returns: what the pool holds all the same. */
+uint64_t gpu_device_trim_seen (GpuDevice *device, uint64_t keep);
+/** Returns: whether the frees before a call with @more are complete, to the one call that finds them so. */
+bool gpu_device_see_frees (GpuDevice *device, bool more);
 bool gpu_device_pin (GpuDevice *device, void *data, size_t size, GError **error);
 void gpu_device_unpin (GpuDevice *device, void *data);
 bool gpu_device_stream_create (GpuDevice *device, void **stream, GError **error);

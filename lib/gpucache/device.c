@@ -486,8 +486,14 @@ gpu_device_trim (GpuDevice *device, uint64_t keep, uint64_t *held)
   return seen;
 }
 
+uint64_t
+gpu_device_trim_seen (GpuDevice *device, uint64_t keep)
+{
+  return gpu_device_check (device, NULL) ? device->funcs->trim (device, keep) : 0;
+}
+
 bool
-gpu_device_trim_later (GpuDevice *device, bool more, uint64_t keep, uint64_t *held)
+gpu_device_see_frees (GpuDevice *device, bool more)
 {
   bool seen = false;
 
@@ -503,8 +509,6 @@ gpu_device_trim_later (GpuDevice *device, bool more, uint64_t keep, uint64_t *he
       gpu_device_event_record (device, device->freed_event, device->idle_stream, NULL))
     atomic_store (&device->freed_is_due, true);
   gpu_unlock (&device->idle_lock, GPU_LOCK_STREAM);
-  if (seen)
-    *held = device->funcs->trim (device, keep);
   return seen;
 }
 

@@ -60,16 +60,26 @@ gpu_cache_trim (GpuCache *cache)
 }
 
 void
+gpu_cache_measure_held (GpuCache *cache)
+{
+  const uint64_t limit = atomic_load (&cache->limit[GPU_ACCOUNT_DEVICE]), share = limit / GPU_CACHE_HELD_SHARE;
+  uint64_t held = gpu_device_trim_seen (cache->device, limit - share);
+  /* Among that may be pieces that are wholly free, and that the pool may keep; frames of other kinds may have taken
+   * their place under the limit. */
+  if (held > share)
+    held = gpu_device_trim_seen (cache->device, 0);
+  atomic_store (&cache->held[GPU_ACCOUNT_DEVICE], held);
+}
+
+void
 gpu_cache_trim_to_limit (GpuCache *cache)
 {
   if (!atomic_load (&cache->has_freed) && !atomic_load (&cache->device->freed_is_due))
     return;
-  /* If more were kept, pieces that are wholly free would be taken for ones that frames hold on to, and the ceiling
-   * would stay down where it is. */
-  const uint64_t limit = atomic_load (&cache->limit[GPU_ACCOUNT_DEVICE]), keep = limit - limit / GPU_CACHE_HELD_SHARE;
-  uint64_t held;
-  if (gpu_device_trim_later (cache->device, atomic_exchange (&cache->has_freed, false), keep, &held))
-    atomic_store (&cache->held[GPU_ACCOUNT_DEVICE], held);
+  if (!gpu_device_see_frees (cache->device, atomic_exchange (&cache->has_freed, false)))
+    return;
+  gpu_cache_measure_held (cache);
+  gpu_cache_evict (cache, GPU_ACCOUNT_DEVICE, gpu_cache_ceiling (cache, GPU_ACCOUNT_DEVICE));
 }
 
 void
@@ -216,9 +226,9 @@ gpu_cache_evict (GpuCache *cache, GpuAccount account, uint64_t target)
 void
 gpu_cache_settle (GpuCache *cache, GpuAccount account)
 {
-  uint64_t ceiling = gpu_cache_ceiling (cache, account);
-  gpu_cache_evict (cache, account, ceiling);
-  if (atomic_load (&cache->trim_due[account]) && atomic_load (&cache->bytes[account]) <= ceiling &&
+  uint64_t limit = atomic_load (&cache->limit[account]);
+  gpu_cache_evict (cache, account, limit);
+  if (atomic_load (&cache->trim_due[account]) && atomic_load (&cache->bytes[account]) <= limit &&
       atomic_exchange (&cache->trim_due[account], false))
     gpu_cache_trim (cache);
 }
@@ -254,7 +264,8 @@ gpu_cache_is_to_shrink (GpuCache *cache)
 {
   bool over = atomic_load_explicit (&cache->n_leaving, memory_order_relaxed) > 0;
   for (int account = 0; account < GPU_N_ACCOUNTS; account++)
-    over |= atomic_load_explicit (&cache->bytes[account], memory_order_relaxed) > gpu_cache_ceiling (cache, account);
+    over |= atomic_load_explicit (&cache->bytes[account], memory_order_relaxed) >
+            atomic_load_explicit (&cache->limit[account], memory_order_relaxed);
   return over;
 }
 

@@ -440,6 +440,7 @@ test_limit_is_for_the_pool_too (Rig *rig, const void *data)
   ask_until_trimmed (rig, &height);
   GpuCacheStats stats = rig_stats (rig);
   g_assert_cmpuint (stats.held_bytes, ==, 3 * capacity);
+  g_assert_cmpuint (atomic_load (&kept), ==, N / 8 * 7 * capacity);
   g_assert_cmpuint (stats.limit_bytes, ==, N * capacity);
   g_assert_cmpuint (rig_bytes (&stats), <=, (N - 3) * capacity);
   g_assert_cmpuint (rig_bytes (&stats), >, (N - 5) * capacity);
@@ -455,8 +456,10 @@ test_limit_is_for_the_pool_too (Rig *rig, const void *data)
   g_assert_cmpuint (atomic_load (&rig->device->cache->bytes[GPU_ACCOUNT_DEVICE]), <=, (N - 3) * capacity);
   gpu_image_unref (image);
 
+  /* More than the pool may keep of itself: that is given back first. */
   held = 100 * capacity;
   ask_until_trimmed (rig, &height);
+  g_assert_cmpuint (atomic_load (&kept), ==, 0);
   stats = rig_stats (rig);
   g_assert_cmpuint (rig_bytes (&stats), <=, N / 8 * 7 * capacity);
   g_assert_cmpuint (rig_bytes (&stats), >, (N / 8 * 7 - 2) * capacity);
@@ -469,6 +472,66 @@ test_limit_is_for_the_pool_too (Rig *rig, const void *data)
   stats = rig_stats (rig);
   g_assert_cmpuint (rig_bytes (&stats), >, (N - 2) * capacity);
   rig->device->funcs = real;
+}
+
+/* The cache learned that the pool holds more than it may have for that; since then that has gone. */
+static size_t
+forget_what_is_held (Rig *rig, unsigned n)
+{
+  size_t capacity = rig_make_idle (rig, &rig->spec, rig->stream[0], 1, NULL);
+
+  rig_limit (rig, n * capacity);
+  spy_on_trims (rig);
+  held = 100 * capacity;
+  g_assert_true (gpu_cache_clear (rig->device, GPU_CACHE_ALL, NULL));
+  g_assert_cmpuint (rig_stats (rig).held_bytes, ==, 100 * capacity);
+  held = 0;
+  rig->device->funcs = real;
+  return capacity;
+}
+
+/* Before memory is waited for, or evicted, for what the pool held, it is asked once more. */
+static void
+test_held_is_asked_again (Rig *rig, const void *data)
+{
+  enum { N = 16 };
+  GpuImage *live[N / 8 * 7 - 1], *image;
+
+  forget_what_is_held (rig, N);
+  for (unsigned i = 0; i < G_N_ELEMENTS (live); i++)
+    live[i] = rig_acquire (rig, &rig->spec, rig->stream[0]);
+  rig_close (rig, 1);
+  image = rig_acquire (rig, &rig->spec, rig->stream[1]);
+  rig_fill (rig->stream[1], image, 1);
+  gpu_image_unref (image);
+  rig_stats (rig);
+  rig->last[0] = rig_stats (rig);
+  image = rig_acquire (rig, &rig->spec, rig->stream[0]);
+  RIG_EXPECT (rig, .misses = 1);
+  g_assert_cmpuint (rig_stats (rig).held_bytes, ==, 0);
+  gpu_image_unref (image);
+  for (unsigned i = 0; i < G_N_ELEMENTS (live); i++)
+    gpu_image_unref (live[i]);
+  rig_finish (rig);
+}
+
+/* Rule 10: a lowered limit is met when what is counted is within it, whatever the pool held. */
+static void
+test_trims_whatever_was_held (Rig *rig, const void *data)
+{
+  enum { N = 16 };
+  GpuImage *live[N - 1];
+  size_t capacity = forget_what_is_held (rig, 4 * N);
+
+  for (unsigned i = 0; i < G_N_ELEMENTS (live); i++)
+    live[i] = rig_acquire (rig, &rig->spec, rig->stream[0]);
+  spy_on_trims (rig);
+  rig_limit (rig, N * capacity);
+  g_assert_cmpuint (atomic_load (&trims), ==, 1);
+  g_assert_cmpuint (rig_stats (rig).held_bytes, ==, 0);
+  rig->device->funcs = real;
+  for (unsigned i = 0; i < G_N_ELEMENTS (live); i++)
+    gpu_image_unref (live[i]);
 }
 
 /* Rules 10 and 13: a refusal: before the driver is asked again, so that it has what was freed. */
@@ -654,6 +717,8 @@ main (int argc, char **argv)
   RIG_TEST ("/calls/rule-10/trims-after-clear", test_trims_after_clear);
   RIG_TEST ("/calls/rule-10/trims-to-limit", test_trims_to_limit);
   RIG_TEST ("/calls/rule-10/limit-is-for-the-pool-too", test_limit_is_for_the_pool_too);
+  RIG_TEST ("/calls/rule-10/held-is-asked-again", test_held_is_asked_again);
+  RIG_TEST ("/calls/rule-10/trims-whatever-was-held", test_trims_whatever_was_held);
   RIG_TEST ("/calls/rule-10/trims-after-refusal", test_trims_after_refusal);
   RIG_TEST ("/calls/rule-11/bounded-questions", test_bounded_questions);
   RIG_TEST ("/calls/rule-11/questions-take-turns", test_questions_take_turns);

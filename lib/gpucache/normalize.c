@@ -249,6 +249,7 @@ find_factors (const GpuNormalize *params, const GpuFormatInfo *info, double *fac
 typedef struct {
   GpuNormalizeTensorChannel channel;
   uint32_t size;
+  bool is_known;
   bool has_line;
   GpuNormalizeLine line;
 } KnownLine;
@@ -339,9 +340,11 @@ gpu_normalize_find_line (const GpuNormalizeTensorChannel *channel, uint32_t size
 
   KnownLine *entry = &known[hash % G_N_ELEMENTS (known)];
   /* By their bits: 0 is not -0. */
-  if (entry->size != size || memcmp (&entry->channel, channel, sizeof *channel)) {
+  if (!entry->is_known || entry->size != size || memcmp (&entry->channel, channel, sizeof *channel)) {
     entry->channel = *channel;
     entry->size = size;
+    entry->is_known = true;
+    entry->line = (GpuNormalizeLine){0};
     entry->has_line = size ? find_line (channel, size, &entry->line) : find_step (channel, &entry->line);
   }
   *line = entry->line;

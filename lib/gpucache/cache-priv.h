@@ -302,6 +302,7 @@ void gpu_cache_unpin_all (GpuCache *cache);
 /** Frees a chain of complete allocations that no scope has any more; @evicted: they had been idle there, and count as
  * evictions. */
 void gpu_cache_free_chain (GpuCache *cache, GpuAllocation *chain, bool evicted);
+
 /* How much of a limit may be for what the device's own pool holds besides: one part in so many. */
 #define GPU_CACHE_HELD_SHARE 8
 
@@ -319,8 +320,7 @@ gpu_cache_ceiling (const GpuCache *cache, GpuAccount account)
 void gpu_cache_evict (GpuCache *cache, GpuAccount account, uint64_t target);
 /** Polls and retires in @scope, asking the device at most @budget times. */
 void gpu_cache_retire (GpuCache *cache, GpuScope *scope, unsigned budget);
-/** Whether there is anything to be gained by polling: more bytes than the limit, or what is to be freed when
- * complete.
+/** Whether there is anything to be gained by polling: more bytes than the limit, or what is to be freed when complete.
  */
 bool gpu_cache_is_to_shrink (GpuCache *cache);
 /** Polls and retires, a bounded amount in @scope, in another one in turn and in the shared index; then settles. */

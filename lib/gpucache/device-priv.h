@@ -208,12 +208,13 @@ void gpu_device_abandon (GpuDevice *device, GpuMemoryKind kind, void *data, size
 bool gpu_device_alloc_complete (GpuDevice *device, size_t size, size_t alignment, void **data, GError **error);
 bool gpu_device_free_idle (GpuDevice *device, GpuMemoryKind kind, void *data, size_t size, GError **error);
 /** Gives what the device's own pool has in reserve back to the system, down to @keep bytes in all, as far as nobody
- * uses it. Waits for frees of idle memory, which may be behind other streams' work where those share a queue.
- * @held: (out): what the pool holds all the same beyond what is in use. Returns: whether it was trimmed. */
-bool gpu_device_trim (GpuDevice *device, uint64_t keep, uint64_t *held);
-/** The same without a wait, for frees that were seen complete. Returns: what the pool holds all the same. */
-uint64_t gpu_device_trim_seen (GpuDevice *device, uint64_t keep);
-/** Returns: whether the frees before a call with @more are complete, to the one call that finds them so. */
+ * uses it and its frees were seen complete. Returns: what the pool holds all the same beyond what is in use. */
+uint64_t gpu_device_trim (GpuDevice *device, uint64_t keep);
+/** Waits for frees of idle memory, which may be behind other streams' work where those share a queue. Returns: whether
+ * they are complete. */
+bool gpu_device_wait_for_frees (GpuDevice *device);
+/** The same without a wait. Returns: whether those before a call with @more are complete, to the one call that finds
+ * them so. */
 bool gpu_device_see_frees (GpuDevice *device, bool more);
 bool gpu_device_pin (GpuDevice *device, void *data, size_t size, GError **error);
 void gpu_device_unpin (GpuDevice *device, void *data);

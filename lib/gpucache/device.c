@@ -471,7 +471,7 @@ gpu_device_alloc_complete (GpuDevice *device, size_t size, size_t alignment, voi
 }
 
 bool
-gpu_device_trim (GpuDevice *device, uint64_t keep, uint64_t *held)
+gpu_device_wait_for_frees (GpuDevice *device)
 {
   gpu_locks_check_driver ();
   if (!gpu_device_check (device, NULL))
@@ -481,13 +481,11 @@ gpu_device_trim (GpuDevice *device, uint64_t keep, uint64_t *held)
   gpu_lock (&device->idle_lock, GPU_LOCK_STREAM);
   const bool seen = !device->idle_stream || gpu_device_stream_synchronize (device, device->idle_stream, NULL);
   gpu_unlock (&device->idle_lock, GPU_LOCK_STREAM);
-  if (seen)
-    *held = device->funcs->trim (device, keep);
   return seen;
 }
 
 uint64_t
-gpu_device_trim_seen (GpuDevice *device, uint64_t keep)
+gpu_device_trim (GpuDevice *device, uint64_t keep)
 {
   return gpu_device_check (device, NULL) ? device->funcs->trim (device, keep) : 0;
 }

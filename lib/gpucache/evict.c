@@ -53,21 +53,20 @@ has_detached (GpuCache *cache)
 void
 gpu_cache_trim (GpuCache *cache)
 {
-  uint64_t held;
   atomic_store (&cache->has_freed, false);
-  if (gpu_device_trim (cache->device, 0, &held))
-    atomic_store (&cache->held[GPU_ACCOUNT_DEVICE], held);
+  if (gpu_device_wait_for_frees (cache->device))
+    atomic_store (&cache->held[GPU_ACCOUNT_DEVICE], gpu_device_trim (cache->device, 0));
 }
 
 void
 gpu_cache_measure_held (GpuCache *cache)
 {
   const uint64_t limit = atomic_load (&cache->limit[GPU_ACCOUNT_DEVICE]), share = limit / GPU_CACHE_HELD_SHARE;
-  uint64_t held = gpu_device_trim_seen (cache->device, limit - share);
+  uint64_t held = gpu_device_trim (cache->device, limit - share);
   /* Among that may be pieces that are wholly free, and that the pool may keep; frames of other kinds may have taken
    * their place under the limit. */
   if (held > share)
-    held = gpu_device_trim_seen (cache->device, 0);
+    held = gpu_device_trim (cache->device, 0);
   atomic_store (&cache->held[GPU_ACCOUNT_DEVICE], held);
 }
 

@@ -225,7 +225,6 @@ test_trim (void)
 #define ASKED "cuMemPoolGetAttribute 5\ncuMemPoolGetAttribute 7\n"
   const uint64_t piece = UINT64_C (32) << 20;
   GpuDevice *device = open_device (0);
-  uint64_t held = 1;
 
   fake->set_pool (3 * piece, piece - 1000);
   g_assert_cmpuint (device->funcs->trim (device, 0), ==, piece + 1000);
@@ -234,9 +233,10 @@ test_trim (void)
   g_assert_cmpuint (device->funcs->trim (device, 12345), ==, 0);
   expect ("cuMemPoolTrimTo 12345\n" ASKED);
   fake->set_pool (0, 3 * piece);
-  g_assert_true (gpu_device_trim (device, 77, &held));
-  g_assert_cmpuint (held, ==, 0);
-  expect ("cuStreamSynchronize\ncuMemPoolTrimTo 77\n" ASKED); /* of the stream on which idle memory is freed */
+  g_assert_true (gpu_device_wait_for_frees (device));
+  expect ("cuStreamSynchronize\n"); /* of the stream on which idle memory is freed */
+  g_assert_cmpuint (gpu_device_trim (device, 77), ==, 0);
+  expect ("cuMemPoolTrimTo 77\n" ASKED);
   fake->set_pool (3 * piece, 0);
   fake->fail ("cuMemPoolGetAttribute", 0, CUDA_ERROR_INVALID_VALUE);
   g_assert_cmpuint (device->funcs->trim (device, 0), ==, 0);

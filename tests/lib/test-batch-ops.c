@@ -349,6 +349,15 @@ test_normalize (OpFixture *fixture, const void *data)
     }
     check (fixture, from, to, N, true, normalize_one, normalize_all, params, sizeof params[0], width % 4 ? 3 : 2);
   }
+
+  /* More of one kind than a launch's parameters have room for. */
+  for (unsigned element = 0; element < GPU_N_ELEMENTS; element++) {
+    for (unsigned i = 0; i < N; i++) {
+      from[i] = test_spec (GPU_FORMAT_NV12, 160, 23);
+      to[i] = tensor ((GpuElement)element, GPU_LAYOUT_CHW, 3, 160, 23);
+    }
+    check (fixture, from, to, N, true, normalize_one, normalize_all, params, sizeof params[0], 1);
+  }
 }
 
 static bool

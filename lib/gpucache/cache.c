@@ -191,6 +191,15 @@ gpu_cache_ask_driver (GpuCache *cache, const GpuRequest *request, GpuAllocation 
   return true;
 }
 
+/* Whether @bytes more would not fit even if the device's own pool held nothing besides. */
+static bool
+is_over_limit (const GpuCache *cache, GpuAccount account, uint64_t bytes)
+{
+  const uint64_t limit = atomic_load (&cache->limit[account]), now = atomic_load (&cache->bytes[account]);
+
+  return bytes > limit || now > limit - bytes;
+}
+
 /* Makes room or finds something to reuse while the limit is in the way (rule 7). Returns: what to reuse, or NULL with
  * the bytes of the request reserved, or NULL with @error set. */
 static GpuAllocation *
@@ -198,15 +207,20 @@ search_under_pressure (GpuCache *cache, GpuScope *scope, const GpuRequest *reque
 {
   GpuAccount account = request->account;
   gpu_cache_retire_all (cache);
-  GpuAllocation *taken = gpu_cache_search (cache, scope, request, true);
+  /* What the pool held may be long gone: it is asked before that counts as pressure. */
+  const bool is_over = is_over_limit (cache, account, bytes);
+  GpuAllocation *taken = gpu_cache_search (cache, scope, request, is_over);
   if (taken || gpu_cache_reserve (cache, account, bytes, false))
     return taken;
-
-  /* What the pool held may be long gone. */
   if (account == GPU_ACCOUNT_DEVICE && atomic_load (&cache->held[account]) > 0) {
     gpu_cache_measure_held (cache);
     if (gpu_cache_reserve (cache, account, bytes, false))
       return NULL;
+  }
+  if (!is_over) {
+    taken = gpu_cache_search (cache, scope, request, true);
+    if (taken)
+      return taken;
   }
 
   uint64_t ceiling = gpu_cache_ceiling (cache, account);

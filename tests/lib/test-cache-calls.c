@@ -515,6 +515,25 @@ test_held_is_asked_again (Rig *rig, const void *data)
   rig_finish (rig);
 }
 
+/* Rule 4: what the pool held and holds no more is no pressure, under which a small picture may sit in a large one. */
+static void
+test_held_makes_no_large_fit (Rig *rig, const void *data)
+{
+  enum { N = 16 };
+  GpuImageSpec large = rig_spec (rig->spec.format, rig->spec.width, N / 8 * 7 * rig->spec.height);
+  GpuImage *image;
+
+  forget_what_is_held (rig, N);
+  gpu_image_unref (rig_acquire (rig, &large, rig->stream[0]));
+  rig_sync (rig->stream[0]);
+  rig->last[0] = rig_stats (rig);
+  image = rig_acquire (rig, &rig->spec, rig->stream[0]);
+  RIG_EXPECT (rig, .misses = 1);
+  g_assert_cmpuint (rig_stats (rig).held_bytes, ==, 0);
+  gpu_image_unref (image);
+  rig_finish (rig);
+}
+
 /* Rule 10: a lowered limit is met when what is counted is within it, whatever the pool held. */
 static void
 test_trims_whatever_was_held (Rig *rig, const void *data)
@@ -717,6 +736,7 @@ main (int argc, char **argv)
   RIG_TEST ("/calls/rule-10/trims-after-clear", test_trims_after_clear);
   RIG_TEST ("/calls/rule-10/trims-to-limit", test_trims_to_limit);
   RIG_TEST ("/calls/rule-10/limit-is-for-the-pool-too", test_limit_is_for_the_pool_too);
+  RIG_TEST ("/calls/rule-4/held-makes-no-large-fit", test_held_makes_no_large_fit);
   RIG_TEST ("/calls/rule-10/held-is-asked-again", test_held_is_asked_again);
   RIG_TEST ("/calls/rule-10/trims-whatever-was-held", test_trims_whatever_was_held);
   RIG_TEST ("/calls/rule-10/trims-after-refusal", test_trims_after_refusal);

@@ -289,7 +289,9 @@ check_number (const gchar *property, gdouble value, GError **error)
 {
   if (isfinite ((gfloat)value))
     return TRUE;
-  g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID, "%s: %g cannot be used: give a finite number.", property, value);
+  g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
+               "%s: %g cannot be used: give a finite number from %g to %g, as single precision has them.", property,
+               value, -G_MAXFLOAT, G_MAXFLOAT);
   return FALSE;
 }
 

@@ -326,6 +326,7 @@ GST_START_TEST (bad_settings_are_refused)
   check_refused ("gpunormalize base=\"<1,two,3>\"", "RGB", "base", "\"two\"");
   check_refused ("gpunormalize base=\"<a>\"", "RGB", "base", "\"a\"");
   check_refused ("gpunormalize scale=\"<1e30>\" global-scale=1e30", "RGB", "scale", "finite");
+  check_refused ("gpunormalize shift=1e39", "RGB", "shift", "to 3.40282e+38");
 }
 GST_END_TEST
 

@@ -315,6 +315,7 @@ GST_START_TEST (bad_settings_stop_the_element)
   check_stop ("gpureformat scale=nan", "scale", "nan");
   check_stop ("gpureformat offset=inf", "offset", "finite");
   check_stop ("gpureformat scale=1e300", "scale", "1e+300");
+  check_stop ("gpureformat scale=1e39", "scale", "to 3.40282e+38");
 }
 GST_END_TEST
 

@@ -339,8 +339,9 @@ void gpu_cache_trim (GpuCache *cache);
 /** The same as far as the limit asks for, after a new allocation, and evicts for what the pool holds all the same:
  * waits for nothing, so what was freed just before it goes back with one of the next allocations. */
 void gpu_cache_trim_to_limit (GpuCache *cache);
-/** The same for what is known to have been freed, and learns what the pool holds all the same. */
-void gpu_cache_measure_held (GpuCache *cache);
+/** The same for what is known to have been freed, and learns what the pool holds all the same. @in_the_way: of new
+ * memory: nothing that is wholly free is kept then. */
+void gpu_cache_measure_held (GpuCache *cache, bool in_the_way);
 /** Waits for all that was detached and let go of, and frees it. False if @error is set. */
 bool gpu_cache_wait_detached (GpuCache *cache, GError **error);
 

@@ -213,7 +213,7 @@ search_under_pressure (GpuCache *cache, GpuScope *scope, const GpuRequest *reque
   if (taken || gpu_cache_reserve (cache, account, bytes, false))
     return taken;
   if (account == GPU_ACCOUNT_DEVICE && atomic_load (&cache->held[account]) > 0) {
-    gpu_cache_measure_held (cache);
+    gpu_cache_measure_held (cache, true);
     if (gpu_cache_reserve (cache, account, bytes, false))
       return NULL;
   }

@@ -59,13 +59,13 @@ gpu_cache_trim (GpuCache *cache)
 }
 
 void
-gpu_cache_measure_held (GpuCache *cache)
+gpu_cache_measure_held (GpuCache *cache, bool in_the_way)
 {
   const uint64_t limit = atomic_load (&cache->limit[GPU_ACCOUNT_DEVICE]), share = limit / GPU_CACHE_HELD_SHARE;
-  uint64_t held = gpu_device_trim (cache->device, limit - share);
+  uint64_t held = gpu_device_trim (cache->device, in_the_way ? 0 : limit - share);
   /* Among that may be pieces that are wholly free, and that the pool may keep; frames of other kinds may have taken
    * their place under the limit. */
-  if (held > share)
+  if (held > share && !in_the_way)
     held = gpu_device_trim (cache->device, 0);
   atomic_store (&cache->held[GPU_ACCOUNT_DEVICE], held);
 }
@@ -77,7 +77,7 @@ gpu_cache_trim_to_limit (GpuCache *cache)
     return;
   if (!gpu_device_see_frees (cache->device, atomic_exchange (&cache->has_freed, false)))
     return;
-  gpu_cache_measure_held (cache);
+  gpu_cache_measure_held (cache, false);
   gpu_cache_evict (cache, GPU_ACCOUNT_DEVICE, gpu_cache_ceiling (cache, GPU_ACCOUNT_DEVICE));
 }
 

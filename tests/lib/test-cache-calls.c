@@ -16,14 +16,15 @@ static const GpuDeviceFuncs *real;
 static atomic_uint trims;
 static atomic_uint_least64_t kept; /* by the last of them, at most */
 
-static uint64_t held; /* what the device's pool holds besides, beyond what it does of itself */
+static uint64_t held;  /* what the device's pool holds besides, beyond what it does of itself */
+static uint64_t whole; /* of that, what is wholly free, and goes unless it may be kept */
 
 static uint64_t
 count_trim (GpuDevice *device, uint64_t keep)
 {
   atomic_fetch_add (&trims, 1);
   atomic_store (&kept, keep);
-  return real->trim (device, keep) + held;
+  return real->trim (device, keep) + held + (keep ? whole : 0);
 }
 
 static void
@@ -490,14 +491,15 @@ forget_what_is_held (Rig *rig, unsigned n)
   return capacity;
 }
 
-/* Before memory is waited for, or evicted, for what the pool held, it is asked once more. */
+/* With as much in use as what the pool is taken to hold leaves room for: one more waits for nobody. */
 static void
-test_held_is_asked_again (Rig *rig, const void *data)
+check_makes_room (Rig *rig)
 {
   enum { N = 16 };
   GpuImage *live[N / 8 * 7 - 1], *image;
 
   forget_what_is_held (rig, N);
+  spy_on_trims (rig);
   for (unsigned i = 0; i < G_N_ELEMENTS (live); i++)
     live[i] = rig_acquire (rig, &rig->spec, rig->stream[0]);
   rig_close (rig, 1);
@@ -509,10 +511,27 @@ test_held_is_asked_again (Rig *rig, const void *data)
   image = rig_acquire (rig, &rig->spec, rig->stream[0]);
   RIG_EXPECT (rig, .misses = 1);
   g_assert_cmpuint (rig_stats (rig).held_bytes, ==, 0);
+  rig->device->funcs = real;
   gpu_image_unref (image);
   for (unsigned i = 0; i < G_N_ELEMENTS (live); i++)
     gpu_image_unref (live[i]);
   rig_finish (rig);
+}
+
+/* Before memory is waited for, or evicted, for what the pool held, it is asked once more. */
+static void
+test_held_is_asked_again (Rig *rig, const void *data)
+{
+  check_makes_room (rig);
+}
+
+/* And what it can give back is not held, however little of the limit it is. */
+static void
+test_whole_pieces_make_room (Rig *rig, const void *data)
+{
+  whole = 2 * rig->spec.size;
+  check_makes_room (rig);
+  whole = 0;
 }
 
 /* Rule 4: what the pool held and holds no more is no pressure, under which a small picture may sit in a large one. */
@@ -738,6 +757,7 @@ main (int argc, char **argv)
   RIG_TEST ("/calls/rule-10/limit-is-for-the-pool-too", test_limit_is_for_the_pool_too);
   RIG_TEST ("/calls/rule-4/held-makes-no-large-fit", test_held_makes_no_large_fit);
   RIG_TEST ("/calls/rule-10/held-is-asked-again", test_held_is_asked_again);
+  RIG_TEST ("/calls/rule-10/whole-pieces-make-room", test_whole_pieces_make_room);
   RIG_TEST ("/calls/rule-10/trims-whatever-was-held", test_trims_whatever_was_held);
   RIG_TEST ("/calls/rule-10/trims-after-refusal", test_trims_after_refusal);
   RIG_TEST ("/calls/rule-11/bounded-questions", test_bounded_questions);

@@ -177,11 +177,18 @@ parse_tensor (const GstStructure *tensor, GpuImageSpec *spec, guint *n, GError *
   g_autofree gchar *part = NULL;
   guint64 count = 0;
 
+  if (!text) {
+    g_set_error_literal (error, GPU_ERROR, GPU_ERROR_INVALID,
+                         "A tensor needs frames of one size, and those of the batch may have any: put gpuresize in "
+                         "front, with caps of that size behind it, or write out the tensor's dimensions, as in "
+                         "\"640:640:3:4\" for four frames.");
+    return FALSE;
+  }
   if (g_strv_length (parts) != 4 || !g_ascii_string_to_unsigned (parts[3], 10, 1, GPU_MAX_BATCH, &count, NULL)) {
     g_set_error (error, GPU_ERROR, GPU_ERROR_INVALID,
                  "Caps have dimensions=%s, but a batch becomes a tensor of four, the last of which is the number of "
                  "frames, as in \"640:640:3:4\".",
-                 text ? text : "(none)");
+                 text);
     return FALSE;
   }
   part = g_strdup_printf ("%s:%s:%s:1", parts[0], parts[1], parts[2]);

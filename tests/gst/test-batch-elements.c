@@ -214,20 +214,28 @@ GST_START_TEST (test_same_results_cropped)
 }
 GST_END_TEST
 
-/* A size that nobody makes is refused, with a sentence. */
+/* What cannot be made is refused; where an element of ours finds it, with a sentence that says what to do. */
 GST_START_TEST (test_refusals)
 {
-  static const gchar *const lines[] = {
-      "videotestsrc num-buffers=3 ! gpuupload ! gpubatch ! video/x-gpu-batch(memory:GPUCache),width=7 ! fakesink",
-      "videotestsrc num-buffers=3 ! gpuupload ! gpubatch ! gpuflip ! "
-      "video/x-gpu-batch(memory:GPUCache),width=7 ! fakesink",
-      "videotestsrc num-buffers=3 ! video/x-raw,format=P010_10LE ! gpuupload ! gpubatch ! gpunormalize "
-      "scale=\"<0.5>\" ! fakesink",
+  static const struct {
+    const gchar *line, *word;
+  } cases[] = {
+      {"videotestsrc num-buffers=3 ! gpuupload ! gpubatch ! video/x-gpu-batch(memory:GPUCache),width=7 ! fakesink", ""},
+      {"videotestsrc num-buffers=3 ! gpuupload ! gpubatch ! gpuflip ! "
+       "video/x-gpu-batch(memory:GPUCache),width=7 ! fakesink",
+       ""},
+      {"videotestsrc num-buffers=3 ! video/x-raw,format=P010_10LE ! gpuupload ! gpubatch ! gpunormalize "
+       "scale=\"<0.5>\" ! fakesink",
+       "convert it to another format"},
+      {"videotestsrc num-buffers=3 ! gpuupload ! gpubatch ! gpunormalize ! "
+       "other/tensors(memory:GPUCache),types=float32 ! fakesink",
+       "put gpuresize in front"},
   };
 
-  for (guint i = 0; i < G_N_ELEMENTS (lines); i++) {
-    GstElement *pipeline = gst_parse_launch (lines[i], NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    GstElement *pipeline = gst_parse_launch (cases[i].line, NULL);
     GstBus *bus = gst_element_get_bus (pipeline);
+    g_autoptr (GError) error = NULL;
     GstMessage *message;
 
     gst_element_set_state (pipeline, GST_STATE_PLAYING);
@@ -235,7 +243,9 @@ GST_START_TEST (test_refusals)
     gst_element_set_state (pipeline, GST_STATE_NULL);
     gst_object_unref (pipeline);
     gst_object_unref (bus);
-    fail_unless (message && GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR, "%s", lines[i]);
+    fail_unless (message && GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR, "%s", cases[i].line);
+    gst_message_parse_error (message, &error, NULL);
+    fail_unless (strstr (error->message, cases[i].word), "%s: %s", cases[i].line, error->message);
     gst_message_unref (message);
   }
 }

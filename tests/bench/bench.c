@@ -111,6 +111,8 @@ bench_init (int argc, char **argv)
     json = fopen (json_name, "a");
     if (!json)
       bench_fail ("%s cannot be written: %s", json_name, g_strerror (errno));
+    /* Whole lines, even if this program ends early. */
+    setvbuf (json, NULL, _IOLBF, BUFSIZ);
     putc ('{', json);
     put_member ("program", program);
     fputs (", ", json);

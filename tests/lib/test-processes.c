@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Two processes on one device, each with a limit: neither counts more than its own, and on a GPU what is in use of its
- * memory grows by no more than both limits together.
+ * memory grows by no more than both limits together and what a driver takes besides.
  *
  * The processes are this program once more, as GPUCACHE_LIMIT in the environment tells any program. They say a line
  * when the device is open and another one when their caches are full, and go on when they are told a line.

@@ -25,6 +25,27 @@ typedef struct {
   double to;
 } GpuFilterAxis;
 
+/** One side of the source's part in samples of a plane. Its far edge goes with the image's, which odd sizes round up.
+ */
+GpuFilterAxis
+gpu_resize_plane_axis (double from, double size, uint32_t image, uint32_t plane, unsigned shift, uint32_t out);
+
+/** The destination's part in samples of a plane. */
+GpuResizeRectangle gpu_resize_plane_part (const GpuImageSpec *spec, const GpuResizeRectangle *part, unsigned plane);
+
+/** The pixel of a plane in the border's colour. */
+uint32_t gpu_resize_border_pixel (const GpuFormatInfo *info, unsigned plane, const uint8_t *border);
+
+/** Whether pixels can be read and written as kernels do where they are aligned: those of 3 bytes are read as bytes and
+ * written as words, others are read and written whole. */
+bool gpu_resize_is_aligned (const void *src, uint64_t src_stride, const void *dst, uint64_t dst_stride, uint32_t bytes);
+
+/** The byte of alpha in a pixel that is multiplied by it; 4 if none is. */
+uint32_t gpu_resize_alpha_byte (const GpuFormatInfo *info, const GpuResize *params);
+
+/** Whether there are no tables where the source's part begins at whole pixels. */
+bool gpu_resize_is_direct (const GpuResize *params);
+
 /** How many weights a sample of the destination has at most. */
 uint32_t gpu_filter_taps (const GpuFilterAxis *axis, GpuResizeFilter filter, bool antialias);
 
@@ -43,16 +64,45 @@ typedef struct {
   uint32_t taps;
 } GpuFilterTable;
 
-/** Of a direction of a plane that is scaled in tiles: see GpuTileAxis. */
+/**
+ * GpuGroups:
+ * @bytes: how many samples of a group's an entry of the table stands for: those of a pixel's bytes, if weights are for
+ *   rows as they are
+ * @unit: spans begin at multiples of so many samples, a power of two
+ * @together: how many groups count these from where the first of them begins, which are then those that a block makes;
+ *   0 if all count them from where the source does. Weights of such groups are for interleaved lines
+ * @offset: where in the destination's plane the table's first entry is
+ * @first, @n, @steps: see GpuGroupAxis
+ *
+ * Of a direction of a plane. The first four say which weights it has, gpu_groups_plan() fills in the others.
+ */
 typedef struct {
+  uint32_t bytes;
+  uint32_t unit;
+  uint32_t together;
+  uint32_t offset;
   uint32_t first;
   uint32_t n;
   uint32_t steps;
-} GpuTileGroups;
+} GpuGroups;
 
-/** Of a plane: see GpuTilePlane. */
+/** Returns: false if there is more than the kernels can count in 32 bits */
+bool gpu_groups_plan (GpuGroups *groups, const GpuFilterTable *table);
+
+/** Returns: how many samples of the source any @n groups take at most that begin at a multiple of @n, from a multiple
+ * of @unit on */
+uint32_t gpu_groups_longest_span (const GpuFilterTable *table, const GpuGroups *groups, uint32_t n, uint32_t unit);
+
+/** How many numbers a direction's table has: spans, and from gpu_groups_weights_at() on weights. */
+size_t gpu_groups_table_size (const GpuGroups *groups);
+size_t gpu_groups_weights_at (const GpuGroups *groups);
+
+/** @out: (out): has room for them. */
+void gpu_groups_make_table (const GpuGroups *groups, const GpuFilterTable *table, int32_t *out);
+
+/** Of a plane that is scaled in tiles: see GpuTilePlane. */
 typedef struct {
-  GpuTileGroups x, y;
+  GpuGroups x, y;
   uint32_t shift, height;
   uint32_t chunk;
   uint32_t line_words, column_words;
@@ -70,12 +120,10 @@ typedef struct {
 bool gpu_tile_plan (GpuTilePlan *plan, const GpuFilterTable *across, uint32_t left, uint32_t width,
                     const GpuFilterTable *down, uint32_t top, uint32_t bytes);
 
-/** How many numbers a direction's table has: spans, and from gpu_tile_weights_at() on weights. */
-size_t gpu_tile_table_size (const GpuTileGroups *groups);
-size_t gpu_tile_weights_at (const GpuTileGroups *groups);
-
-/** @out: (out): has room for them. */
-void gpu_tile_make_table (const GpuFilterTable *table, uint32_t offset, const GpuTileGroups *groups, int32_t *out);
+/** Scales with weights from @resizer's tables, or from new ones, which it then keeps: those of @most geometries. */
+bool
+gpu_resize_filter (GpuResizer *resizer, unsigned most, const GpuOp *op, GpuImage *src, GpuImage *dst,
+                   const GpuResize *params, const GpuResizeBox *box, const GpuResizeRectangle *part, GError **error);
 
 /** Whether gpu_resize_filter_half() can: an antialiased bilinear or bicubic filter on a GPU, all of the source's @box
  * and all of the destination, whose planes are exactly half of the source's, of rows that vectors make up. */

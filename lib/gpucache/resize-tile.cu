@@ -5,50 +5,20 @@
  * there, and then the columns to pixels. Both passes are products of matrices, see resize-tile.h.
  */
 #include "ptx.cuh"
+#include "resize-groups.cuh"
 #include "resize-tile.h"
 #include "resize.cuh"
 #include "table.cuh"
 
 #define THREADS (32 * GPU_TILE_WARPS)
-#define BITS 22
-
-/* Groups of a tile in one direction, and what they take of the source: from @low to @high - 1 those that have weights,
- * which are for samples @start to @end - 1. */
-struct Groups {
-  uint32_t first;
-  uint32_t low;
-  uint32_t high;
-  uint32_t start;
-  uint32_t end;
-};
-
-static __device__ __forceinline__ Groups
-make_groups (const GpuTileAxis &axis, uint32_t first, uint32_t n)
-{
-  const uint32_t low = max (first, axis.first), high = min (first + n, axis.first + axis.n);
-
-  if (low >= high)
-    return Groups{first, 0, 0, 0, 0};
-  return Groups{first, low, high, (uint32_t)__ldg (axis.spans + 2 * (low - axis.first)),
-                (uint32_t)__ldg (axis.spans + 2 * (high - axis.first) - 1)};
-}
-
-/* Where in the source group @group begins, or the nearest one that has weights. */
-static __device__ __forceinline__ uint32_t
-group_start (const GpuTileAxis &axis, uint32_t group)
-{
-  const uint32_t known = min (max (group, axis.first), axis.first + axis.n - 1);
-
-  return (uint32_t)__ldg (axis.spans + 2 * (known - axis.first));
-}
 
 /* What a block has in shared memory. Arguments are there, too: they take no registers before they are needed. */
 struct Tile {
   GpuTilePlane plane;
-  Groups x;
-  Groups y;
-  uint32_t x_start[GPU_TILE_SIZE / GPU_TILE_GROUP]; /* of each group */
-  uint32_t y_start[GPU_TILE_SIZE / GPU_TILE_GROUP];
+  GpuBlockGroups x;
+  GpuBlockGroups y;
+  uint32_t x_start[GPU_TILE_SIZE / GPU_GROUP_SIZE]; /* of each group */
+  uint32_t y_start[GPU_TILE_SIZE / GPU_GROUP_SIZE];
   alignas (16) uint32_t words[GPU_TILE_WORDS]; /* columns first, then lines of the source */
 };
 
@@ -231,7 +201,7 @@ stage_rows (Tile &tile, uint32_t y, uint32_t rows)
 
 /* Of a warp: sums of two sets of lines for a group's samples, with each digit of the weights. */
 struct Sums {
-  int32_t set[2][GPU_TILE_DIGITS][4];
+  int32_t set[2][GPU_GROUP_DIGITS][4];
 };
 
 /* Where two sets of lines lie: of this lane the first word of its first line, and in words how far the other line, and
@@ -244,28 +214,28 @@ struct Lines {
 
 /* A group's weights, as one lane has them: those of the first step are read once for many lines. */
 struct Weights {
-  uint2 digit[GPU_TILE_DIGITS];
+  uint2 digit[GPU_GROUP_DIGITS];
   const uint2 *next;
   uint32_t steps;
 };
 
 static __device__ __forceinline__ void
-load_step (uint2 digit[GPU_TILE_DIGITS], const uint2 *weights)
+load_step (uint2 digit[GPU_GROUP_DIGITS], const uint2 *weights)
 {
 #pragma unroll
-  for (unsigned d = 0; d < GPU_TILE_DIGITS; d++)
+  for (unsigned d = 0; d < GPU_GROUP_DIGITS; d++)
     digit[d] = __ldg (weights + 32 * d);
 }
 
 static __device__ __forceinline__ Weights
-load_weights (const GpuTileAxis &axis, uint32_t group)
+load_weights (const GpuGroupAxis &axis, uint32_t group)
 {
   const uint2 *first =
-      (const uint2 *)axis.weights + (group - axis.first) * axis.steps * (GPU_TILE_STEP_WORDS / 2) + threadIdx.x;
+      (const uint2 *)axis.weights + (group - axis.first) * axis.steps * (GPU_GROUP_STEP_WORDS / 2) + threadIdx.x;
   Weights weights;
 
   load_step (weights.digit, first);
-  weights.next = first + GPU_TILE_STEP_WORDS / 2;
+  weights.next = first + GPU_GROUP_STEP_WORDS / 2;
   weights.steps = axis.steps;
   return weights;
 }
@@ -273,10 +243,10 @@ load_weights (const GpuTileAxis &axis, uint32_t group)
 /* Adds what a step brings. The second set is left out unless @both. */
 template <bool begin>
 static __device__ __forceinline__ void
-add_step (Sums &sums, const uint32_t *first, const Lines &lines, bool both, const uint2 digit[GPU_TILE_DIGITS])
+add_step (Sums &sums, const uint32_t *first, const Lines &lines, bool both, const uint2 digit[GPU_GROUP_DIGITS])
 {
   /* The lowest digit's sum begins with what rounds. */
-  const int32_t half = 1 << (BITS - 1), rounding[4] = {half, half, half, half}, zero[4] = {};
+  const int32_t half = 1 << (GPU_GROUP_BITS - 1), rounding[4] = {half, half, half, half}, zero[4] = {};
 
 #pragma unroll
   for (unsigned i = 0; i < 2; i++) {
@@ -286,7 +256,7 @@ add_step (Sums &sums, const uint32_t *first, const Lines &lines, bool both, cons
     const uint32_t samples[4] = {p[0], p[lines.beside], p[4], p[lines.beside + 4]};
 
 #pragma unroll
-    for (unsigned d = 0; d < GPU_TILE_DIGITS; d++)
+    for (unsigned d = 0; d < GPU_GROUP_DIGITS; d++)
       gpu_multiply_lines (sums.set[i][d], samples, digit[d], !begin ? sums.set[i][d] : d ? zero : rounding);
   }
 }
@@ -302,10 +272,10 @@ add_steps (const Lines &lines, bool both, const Weights &weights)
     const uint2 *next = weights.next;
 
 #pragma unroll 1
-    for (uint32_t step = 1; step < weights.steps; step++, next += GPU_TILE_STEP_WORDS / 2) {
-      uint2 digit[GPU_TILE_DIGITS];
+    for (uint32_t step = 1; step < weights.steps; step++, next += GPU_GROUP_STEP_WORDS / 2) {
+      uint2 digit[GPU_GROUP_DIGITS];
 
-      first += GPU_TILE_STEP / 4;
+      first += GPU_GROUP_STEP / 4;
       load_step (digit, next);
       add_step<false> (sums, first, lines, both, digit);
     }
@@ -313,14 +283,7 @@ add_steps (const Lines &lines, bool both, const Weights &weights)
   return sums;
 }
 
-/* Sum @i of all digits as a sample, not saturated. */
-static __device__ __forceinline__ int32_t
-sample_of (const int32_t sum[GPU_TILE_DIGITS][4], unsigned i)
-{
-  return (int32_t)((uint32_t)sum[2][i] * 65536 + ((uint32_t)sum[1][i] * 256 + (uint32_t)sum[0][i])) >> BITS;
-}
-
-/* From lines, as many times GPU_TILE_LINES as @n, to columns: of line i byte @y + i of a column. A warp has a group,
+/* From lines, as many times GPU_GROUP_LINES as @n, to columns: of line i byte @y + i of a column. A warp has a group,
  * which begins with sample @start of the lines, and of which it takes two channels at a time, or of a single channel
  * twice as many lines; its lanes that have sums of lines 2 k have those of 2 k + 1, too. */
 template <unsigned channels>
@@ -331,14 +294,16 @@ filter_lines (Tile &tile, uint32_t y, uint32_t n, uint32_t start, const Weights 
   constexpr unsigned parts = channels == 1 ? 2 : 1;
   const uint32_t shift = plane.tile_shift, column = threadIdx.y & ((1u << shift) - 1);
   const uint32_t line_words = plane.line_words, channel_words = plane.chunk * line_words;
-  const uint32_t column_bytes = 4 * plane.column_words, apart = parts > 1 ? GPU_TILE_LINES * line_words : channel_words;
-  const uint32_t out_apart = parts > 1 ? GPU_TILE_LINES : GPU_TILE_SIZE * column_bytes;
+  const uint32_t column_bytes = 4 * plane.column_words,
+                 apart = parts > 1 ? GPU_GROUP_LINES * line_words : channel_words;
+  const uint32_t out_apart = parts > 1 ? GPU_GROUP_LINES : GPU_TILE_SIZE * column_bytes;
   /* Of the warps that have the same group each takes another part. */
   const uint32_t first_part = (threadIdx.y >> shift) * parts, step = (GPU_TILE_WARPS >> shift) * parts;
   const uint32_t *line = tile.words + GPU_TILE_SIZE * channels * plane.column_words +
-                         (first_part * GPU_TILE_LINES + threadIdx.x / 4 * 2) * line_words + start / 4 + threadIdx.x % 4;
-  uint8_t *out = (uint8_t *)tile.words + (column * GPU_TILE_GROUP + threadIdx.x % 4 * 2) * column_bytes + y +
-                 first_part * GPU_TILE_LINES + threadIdx.x / 4 * 2;
+                         (first_part * GPU_GROUP_LINES + threadIdx.x / 4 * 2) * line_words + start / 4 +
+                         threadIdx.x % 4;
+  uint8_t *out = (uint8_t *)tile.words + (column * GPU_GROUP_SIZE + threadIdx.x % 4 * 2) * column_bytes + y +
+                 first_part * GPU_GROUP_LINES + threadIdx.x / 4 * 2;
 
 #pragma unroll
   for (unsigned channel = 0; channel < channels; channel += 2) {
@@ -357,11 +322,12 @@ filter_lines (Tile &tile, uint32_t y, uint32_t n, uint32_t start, const Weights 
 
         if (i && !both)
           break;
-        *(uint16_t *)p = (uint16_t)gpu_pack_saturated (sample_of (sum, 0), sample_of (sum, 2), 0);
-        *(uint16_t *)(p + column_bytes) = (uint16_t)gpu_pack_saturated (sample_of (sum, 1), sample_of (sum, 3), 0);
+        *(uint16_t *)p = (uint16_t)gpu_pack_saturated (gpu_group_sample (sum, 0), gpu_group_sample (sum, 2), 0);
+        *(uint16_t *)(p + column_bytes) =
+            (uint16_t)gpu_pack_saturated (gpu_group_sample (sum, 1), gpu_group_sample (sum, 3), 0);
       }
-      lines += step * GPU_TILE_LINES * line_words;
-      columns += step * GPU_TILE_LINES;
+      lines += step * GPU_GROUP_LINES * line_words;
+      columns += step * GPU_GROUP_LINES;
     }
   }
 }
@@ -389,7 +355,7 @@ filter_columns (const Tile &tile, uint32_t group, unsigned column, const Weights
     for (unsigned k = 0; k < GPU_RESIZE_PIXELS; k++)
 #pragma unroll
       for (unsigned r = 0; r < 2; r++)
-        pixel[r][k] = gpu_pack_saturated (sample_of (sums.set[k / 2], k % 2 * 2 + r), 0, 0);
+        pixel[r][k] = gpu_pack_saturated (gpu_group_sample (sums.set[k / 2], k % 2 * 2 + r), 0, 0);
   } else {
     /* The upper two channels first, onto which the lower two are packed. */
 #pragma unroll
@@ -404,7 +370,8 @@ filter_columns (const Tile &tile, uint32_t group, unsigned column, const Weights
         for (unsigned i = 0; i < 4; i++) {
           uint32_t &out = pixel[i % 2][2 * half + i / 2];
 
-          out = gpu_pack_saturated (sample_of (sums.set[0], i), both ? sample_of (sums.set[1], i) : 0, out);
+          out =
+              gpu_pack_saturated (gpu_group_sample (sums.set[0], i), both ? gpu_group_sample (sums.set[1], i) : 0, out);
         }
       }
     if (channels > 3 && plane.alpha < 4)
@@ -421,12 +388,12 @@ write_tile (const Tile &tile, const Weights &early)
 {
   const GpuTilePlane &plane = tile.plane;
   const unsigned column = threadIdx.x / 4 * GPU_RESIZE_PIXELS;
-  const uint32_t x = tile.x.first * GPU_TILE_GROUP + column;
-  static_assert (GPU_TILE_SIZE == GPU_TILE_WARPS * GPU_TILE_GROUP, "as many warps as groups of rows");
-  const bool exists = column < GPU_TILE_GROUP << plane.tile_shift && x < plane.width;
+  const uint32_t x = tile.x.first * GPU_GROUP_SIZE + column;
+  static_assert (GPU_TILE_SIZE == GPU_TILE_WARPS * GPU_GROUP_SIZE, "as many warps as groups of rows");
+  const bool exists = column < GPU_GROUP_SIZE << plane.tile_shift && x < plane.width;
 
-  for (uint32_t row = threadIdx.y; row < plane.tile_height / GPU_TILE_GROUP; row += GPU_TILE_WARPS) {
-    const uint32_t group = tile.y.first + row, y = group * GPU_TILE_GROUP + threadIdx.x % 4 * 2;
+  for (uint32_t row = threadIdx.y; row < plane.tile_height / GPU_GROUP_SIZE; row += GPU_TILE_WARPS) {
+    const uint32_t group = tile.y.first + row, y = group * GPU_GROUP_SIZE + threadIdx.x % 4 * 2;
     uint32_t pixel[2][GPU_RESIZE_PIXELS] = {};
 
     if (tile.x.high && group >= tile.y.low && group < tile.y.high)
@@ -469,7 +436,7 @@ make_tile (Tile &tile)
       stage_rows<channels> (tile, y, rows);
       __syncthreads ();
       if (has_group)
-        filter_lines<channels> (tile, y - tile.y.start, (rows - 1) / GPU_TILE_LINES + 1, start, weights);
+        filter_lines<channels> (tile, y - tile.y.start, (rows - 1) / GPU_GROUP_LINES + 1, start, weights);
       __syncthreads ();
     }
   }
@@ -485,25 +452,25 @@ run_resize_filter_tiles (const GpuTileArgs &args)
   const unsigned thread = threadIdx.y * 32 + threadIdx.x, i = gpu_plane_of_row (args.rows, blockIdx.y);
   const GpuTilePlane &plane = args.plane[i];
 
-  if (blockIdx.y >= args.rows.total || blockIdx.x * (GPU_TILE_GROUP << plane.tile_shift) >= plane.width)
+  if (blockIdx.y >= args.rows.total || blockIdx.x * (GPU_GROUP_SIZE << plane.tile_shift) >= plane.width)
     return;
   if (thread < sizeof plane / 4)
     ((uint32_t *)&tile.plane)[thread] = ((const uint32_t *)&plane)[thread];
   /* Different warps, of which none waits for what another one reads. */
-  const uint32_t columns = 1u << plane.tile_shift, rows = plane.tile_height / GPU_TILE_GROUP;
+  const uint32_t columns = 1u << plane.tile_shift, rows = plane.tile_height / GPU_GROUP_SIZE;
   const uint32_t x = blockIdx.x * columns, y = (uint32_t)(blockIdx.y - args.rows.first[i]) * rows;
 
   if (threadIdx.y == 3 && threadIdx.x == 0) {
-    Groups groups = make_groups (plane.x, x, columns);
+    GpuBlockGroups groups = gpu_make_groups (plane.x, x, columns);
 
     groups.start &= ~(gpu_tile_unit (plane.bytes) - 1);
     tile.x = groups;
   } else if (threadIdx.y == 2 && threadIdx.x == 0) {
-    tile.y = make_groups (plane.y, y, rows);
+    tile.y = gpu_make_groups (plane.y, y, rows);
   } else if (threadIdx.y == 1 && threadIdx.x < columns) {
-    tile.x_start[threadIdx.x] = group_start (plane.x, x + threadIdx.x);
+    tile.x_start[threadIdx.x] = gpu_group_start (plane.x, x + threadIdx.x);
   } else if (threadIdx.y == 0 && threadIdx.x < rows) {
-    tile.y_start[threadIdx.x] = group_start (plane.y, y + threadIdx.x);
+    tile.y_start[threadIdx.x] = gpu_group_start (plane.y, y + threadIdx.x);
   }
   __syncthreads ();
 

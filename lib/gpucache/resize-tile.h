@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Scaling with filters in tiles, for nvcc and the C compiler alike: how weights lie for the products of matrices that a
- * warp makes, and the arguments of the kernel.
- *
- * A product takes 16 lines of 32 samples each, one after the other, by the weights of 8 samples of the destination. A
- * weight of 22 bits of fraction goes in three signed digits to the base of 256, which have a product each.
+ * Scaling with filters in tiles, for nvcc and the C compiler alike: what a block makes, and the arguments of the
+ * kernel. Weights are as in resize-groups.h.
  */
 #pragma once
 
-#include "pixel.h"
+#include "resize-groups.h"
 
 /** Threads of a block: so many warps. */
 #define GPU_TILE_WARPS 4u
@@ -18,17 +15,6 @@
 
 /** Tiles beside one another, at most: a launch counts their threads in 32 bits. */
 #define GPU_TILE_MAX_ACROSS (UINT32_MAX / 32)
-
-/** Samples of the destination whose weights lie together: group i has those of 8 i to 8 i + 7 of a plane. */
-#define GPU_TILE_GROUP 8u
-
-/** Samples of the source that one product takes in, and lines of them. */
-#define GPU_TILE_STEP 32u
-#define GPU_TILE_LINES 16u
-
-/** Words of weights of one step of a group: for each digit and lane of a warp two. */
-#define GPU_TILE_DIGITS 3u
-#define GPU_TILE_STEP_WORDS (GPU_TILE_DIGITS * 64)
 
 /** A group's samples of the source begin at a multiple of it. */
 #define GPU_TILE_ALIGNMENT 4u
@@ -48,24 +34,6 @@ gpu_tile_unit (uint32_t bytes)
 }
 
 /**
- * GpuTileAxis:
- * @spans: for each group the first sample of the source that it needs, or one a little before it, and the one after the
- *   last
- * @weights: for each group @steps times GPU_TILE_STEP_WORDS words: byte i of word r of lane l of a digit is that of
- *   sample l / 4 of the group for sample 16 r + 4 (l % 4) + i of the source, from where the step begins
- * @first: the first group that has any sample of the destination's part
- * @n: groups
- */
-typedef struct {
-  const int32_t *spans;
-  const uint32_t *weights;
-  uint32_t first;
-  uint32_t n;
-  uint32_t steps;
-  uint32_t reserved;
-} GpuTileAxis;
-
-/**
  * GpuTilePlane:
  * @src, @dst: first samples
  * @src_width: pixels of the source's rows
@@ -76,7 +44,7 @@ typedef struct {
  * @src_aligned: whether the source's rows begin at multiples of 16 bytes, which are not too far apart
  * @dst_aligned: whether each fourth pixel of the destination is where a vector can be
  * @tile_shift, @tile_height: what a block makes: 2 to the power of this groups across, and rows, whole groups
- * @chunk: rows of the source that are in shared memory at a time, a multiple of GPU_TILE_LINES
+ * @chunk: rows of the source that are in shared memory at a time, a multiple of GPU_GROUP_LINES
  * @line_words: from a row of those to the next one; even, but no multiple of 4, for the sake of shared memory's banks
  * @column_words: from a column of what rows are filtered to, to the next one; odd for the same reason
  */
@@ -85,8 +53,8 @@ typedef struct {
   uint8_t *dst;
   uint64_t src_stride;
   uint64_t dst_stride;
-  GpuTileAxis x;
-  GpuTileAxis y;
+  GpuGroupAxis x;
+  GpuGroupAxis y;
   uint32_t src_width;
   uint32_t width;
   uint32_t height;

@@ -235,3 +235,64 @@ gpu_multiply_lines (int32_t sum[4], const uint32_t lines[4], uint2 columns, cons
   }
 #endif
 }
+
+/** Loads what gpu_multiply_lines() takes of lines from shared memory, all lanes of a warp together: lane l says where
+ * line l % 16 begins, from byte 16 (l / 16) on, a multiple of 16 each. */
+static __device__ __forceinline__ void
+gpu_load_lines (uint32_t lines[4], const uint8_t *p)
+{
+#ifndef __CUDACC__
+  __shared__ const uint8_t *all[32][32];
+  const unsigned warp = (threadIdx.y * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+
+  all[warp][lane] = p;
+  __syncwarp ();
+  for (unsigned i = 0; i < 4; i++)
+    memcpy (&lines[i], all[warp][8 * i + lane / 4] + lane % 4 * 4, 4);
+  __syncwarp ();
+#else
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(lines[0]), "=r"(lines[1]), "=r"(lines[2]), "=r"(lines[3])
+               : "r"((uint32_t)__cvta_generic_to_shared (p))
+               : "memory");
+#endif
+}
+
+/** Begins to copy @n bytes, 1 to 16, to shared memory, and zeros after them up to 16; both places are multiples of 16.
+ * Bytes after the first @n are not read. */
+static __device__ __forceinline__ void
+gpu_copy_async (uint8_t *dst, const uint8_t *src, uint32_t n)
+{
+#ifndef __CUDACC__
+  memset (dst, 0, 16);
+  memcpy (dst, src, n);
+#elif __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :
+               : "r"((uint32_t)__cvta_generic_to_shared (dst)), "l"(src), "r"(n)
+               : "memory");
+#else
+  *(uint4 *)dst = n == 16 ? __ldg ((const uint4 *)src) : make_uint4 (0, 0, 0, 0);
+  if (n < 16)
+    for (uint32_t i = 0; i < n; i++)
+      dst[i] = src[i];
+#endif
+}
+
+/** What was begun before, and not been ended, is one set of copies, which may be none. */
+static __device__ __forceinline__ void
+gpu_end_copies (void)
+{
+#if defined __CUDACC__ && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" : : : "memory");
+#endif
+}
+
+/** Until this thread's copies are there, but those of the last set. */
+static __device__ __forceinline__ void
+gpu_wait_for_copies (void)
+{
+#if defined __CUDACC__ && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group 1;" : : : "memory");
+#endif
+}

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Scaling with weights from tables, which a GpuResizer keeps. On a GPU, samples of 8 bits take one launch, in tiles,
- * unless a picture shrinks by so much that what a tile of the destination needs of the source does not fit shared
- * memory. Other samples take two launches, and so does the CPU device. To exactly half see resize-filter-half.c.
+ * Scaling with weights from tables, which a GpuResizer keeps. On a GPU, samples of 8 bits take one launch: in strips
+ * where a picture shrinks by much, else in tiles, unless it shrinks by so much that what a tile of the destination
+ * needs of the source does not fit shared memory. Other samples take two launches, and so does the CPU device. To
+ * exactly half see resize-filter-half.c.
  */
 #include "op-batch-priv.h"
 #include "resize-pixel.h"
 #include "resize-priv.h"
+#include "resize-strip.h"
 #include "resize-tile.h"
 
 #include <math.h>
@@ -19,6 +21,7 @@ typedef struct {
   size_t table[2];     /* where they begin, in numbers */
   uint32_t first, end; /* the source's rows that any weight is for */
   GpuTilePlan tile;
+  GpuStripPlan strip;
   size_t group_table[2]; /* as above, of weights in groups */
 } PlanePlan;
 
@@ -33,11 +36,15 @@ typedef struct {
   uint32_t filter;
   uint32_t antialias;
   uint32_t clip;
+  uint32_t strip_height; /* 0 if it is not to be in strips */
+  uint32_t reserved;
 } Key;
 
 typedef enum {
   TWO_LAUNCHES,
   IN_TILES,
+  IN_STRIPS,
+  IN_STRIPS_OF_MANY_STEPS,
 } Method;
 
 typedef struct {
@@ -91,6 +98,20 @@ static const GpuKernel tiles_kernel = {
     .args_size = sizeof (GpuTileArgs),
     .block = {32, GPU_TILE_WARPS, 1},
     .table_name = "gpu_resize_filter_tiles_table",
+};
+
+static const GpuKernel strips_kernel = {
+    .name = "gpu_resize_filter_strips",
+    .args_size = sizeof (GpuStripArgs),
+    .block = {32, GPU_STRIP_WARPS, 1},
+    .table_name = "gpu_resize_filter_strips_table",
+};
+
+static const GpuKernel strips_many_kernel = {
+    .name = "gpu_resize_filter_strips_many",
+    .args_size = sizeof (GpuStripArgs),
+    .block = {32, GPU_STRIP_WARPS, 1},
+    .table_name = "gpu_resize_filter_strips_many_table",
 };
 
 static const GpuKernel rows_kernel = {
@@ -208,24 +229,49 @@ plan_tiles (PlanePlan *plans, const Key *key, const GpuImageSpec *to, const int3
   return rows <= GPU_OP_MAX_BLOCKS_Y;
 }
 
+/* Whether all planes can be scaled in strips by the kernel for groups of many steps, or of few. */
+static bool
+plan_strips (PlanePlan *plans, const Key *key, const GpuImageSpec *to, const int32_t *numbers, bool many)
+{
+  const GpuFormatInfo *info = gpu_format_info (key->format);
+  uint32_t rows = 0;
+
+  for (unsigned i = 0; i < info->n_planes; i++) {
+    const GpuResizeRectangle part = gpu_resize_plane_part (to, &key->dst, i);
+    const GpuFilterTable across = filter_table (&plans[i], 0, numbers), down = filter_table (&plans[i], 1, numbers);
+
+    if (!gpu_strip_plan (&plans[i].strip, &across, part.x, gpu_image_spec_plane_width (to, i), &down, part.y,
+                         info->plane[i].pixel_bytes, key->strip_height, many))
+      return false;
+    rows += (gpu_image_spec_plane_height (to, i) - 1) / plans[i].strip.height + 1;
+  }
+  return rows <= GPU_OP_MAX_BLOCKS_Y;
+}
+
 static Method
 choose_method (PlanePlan *plans, const Key *key, const GpuImageSpec *to, const int32_t *numbers)
 {
   if (gpu_device_is_host (key->device) || gpu_format_info (key->format)->bits > 8)
     return TWO_LAUNCHES;
+  if (key->strip_height && plan_strips (plans, key, to, numbers, false))
+    return IN_STRIPS;
+  if (key->strip_height && plan_strips (plans, key, to, numbers, true))
+    return IN_STRIPS_OF_MANY_STEPS;
   return plan_tiles (plans, key, to, numbers) ? IN_TILES : TWO_LAUNCHES;
 }
 
 static const GpuGroups *
-plane_groups (const PlanePlan *plan, unsigned direction)
+plane_groups (const PlanePlan *plan, Method method, unsigned direction)
 {
+  if (method != IN_TILES)
+    return direction ? &plan->strip.y : &plan->strip.x;
   return direction ? &plan->tile.y : &plan->tile.x;
 }
 
 /* Makes weights in groups from the tables at @numbers, at @out, or says, if that is NULL, where they will be. Returns:
  * how many numbers that is. */
 static size_t
-make_group_tables (PlanePlan *plans, const Key *key, const int32_t *numbers, int32_t *out)
+make_group_tables (PlanePlan *plans, Method method, const Key *key, const int32_t *numbers, int32_t *out)
 {
   size_t n = 0, at[2] = {0};
 
@@ -234,9 +280,9 @@ make_group_tables (PlanePlan *plans, const Key *key, const int32_t *numbers, int
 
     for (unsigned d = 0; d < 2; d++) {
       const GpuFilterTable table = filter_table (plan, d, numbers);
-      const GpuGroups *groups = plane_groups (plan, d);
+      const GpuGroups *groups = plane_groups (plan, method, d);
 
-      if (!is_shared (plan, i, d) || memcmp (groups, plane_groups (plan - 1, d), sizeof *groups)) {
+      if (!is_shared (plan, i, d) || memcmp (groups, plane_groups (plan - 1, method, d), sizeof *groups)) {
         at[d] = n;
         n += gpu_groups_table_size (groups);
         if (out)
@@ -260,14 +306,14 @@ make_weights (GpuStream *stream, const Key *key, const GpuImageSpec *from, const
   make_tables (weights->plane, key, numbers);
   weights->method = choose_method (weights->plane, key, to, numbers);
   if (weights->method != TWO_LAUNCHES)
-    n = make_group_tables (weights->plane, key, numbers, NULL);
+    n = make_group_tables (weights->plane, weights->method, key, numbers, NULL);
 
   GpuImage *host = gpu_op_scratch (stream, GPU_MEMORY_HOST, n * sizeof *numbers, error);
   if (host)
     weights->table = gpu_op_scratch (stream, GPU_MEMORY_STREAM_ORDERED, n * sizeof *numbers, error);
   if (weights->table) {
     if (weights->method != TWO_LAUNCHES)
-      make_group_tables (weights->plane, key, numbers, gpu_image_data (host));
+      make_group_tables (weights->plane, weights->method, key, numbers, gpu_image_data (host));
     else
       memcpy (gpu_image_data (host), numbers, n * sizeof *numbers);
     ok = gpu_image_copy (stream, host, weights->table, error);
@@ -319,7 +365,7 @@ make_filter_plane (const GpuFormatInfo *info, unsigned number, const GpuResize *
 static GpuGroupAxis
 group_axis (const Weights *self, const PlanePlan *plan, unsigned direction)
 {
-  const GpuGroups *groups = plane_groups (plan, direction);
+  const GpuGroups *groups = plane_groups (plan, self->method, direction);
   const int32_t *table = (const int32_t *)gpu_image_data (self->table) + plan->group_table[direction];
 
   return (GpuGroupAxis){.spans = table,
@@ -374,6 +420,54 @@ resize_in_tiles (const Weights *self, const GpuOp *op, GpuImage *src, GpuImage *
   }
   extent.y = (uint32_t)args.rows.total * tiles_kernel.block.y;
   return gpu_op_launch_between (op, src, self->table, dst, &tiles_kernel, &args, extent, error);
+}
+
+static bool
+resize_in_strips (const Weights *self, const GpuOp *op, GpuImage *src, GpuImage *dst, const GpuResize *params,
+                  GError **error)
+{
+  const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
+  const GpuFormatInfo *info = gpu_format_info (from->format);
+  const GpuKernel *kernel = self->method == IN_STRIPS ? &strips_kernel : &strips_many_kernel;
+  GpuExtent extent = {0, 0, 1};
+  GpuStripArgs args = {0};
+
+  for (unsigned i = 0; i < info->n_planes; i++) {
+    const PlanePlan *plan = &self->plane[i];
+    const GpuResizeRectangle part = gpu_resize_plane_part (to, &self->key.dst, i);
+    const uint32_t bytes = info->plane[i].pixel_bytes, width = gpu_image_spec_plane_width (to, i) * bytes;
+    const uint32_t height = gpu_image_spec_plane_height (to, i);
+    GpuStripPlane *plane = &args.plane[i];
+
+    *plane = (GpuStripPlane){.src = gpu_op_plane (src, i),
+                             .dst = gpu_op_plane (dst, i),
+                             .src_stride = from->stride[i],
+                             .dst_stride = to->stride[i],
+                             .x = group_axis (self, plan, 0),
+                             .y = group_axis (self, plan, 1),
+                             .src_width = gpu_image_spec_plane_width (from, i) * bytes,
+                             .width = width,
+                             .height = height,
+                             .left = part.x * bytes,
+                             .top = part.y,
+                             .part_width = part.width * bytes,
+                             .part_height = part.height,
+                             .border = gpu_resize_border_pixel (info, i, params->border),
+                             .bytes = bytes,
+                             .alpha = gpu_resize_alpha_byte (info, params),
+                             .strip_height = plan->strip.height,
+                             .chunk = plan->strip.chunk,
+                             .line_bytes = plan->strip.line_bytes,
+                             .column_bytes = plan->strip.column_bytes,
+                             .units = plan->strip.units};
+    plane->src_aligned = !(((uintptr_t)plane->src | plane->src_stride) & (GPU_STRIP_UNIT - 1)) &&
+                         plane->src_stride <= GPU_STRIP_MAX_STRIDE;
+    plane->dst_aligned = !(((uintptr_t)plane->dst | plane->dst_stride) & 3);
+    extent.x = MAX (extent.x, ((width - 1) / GPU_STRIP_WIDTH + 1) * kernel->block.x);
+    gpu_op_add_rows (&args.rows, i, (height - 1) / plan->strip.height + 1, 1);
+  }
+  extent.y = (uint32_t)args.rows.total * kernel->block.y;
+  return gpu_op_launch_between (op, src, self->table, dst, kernel, &args, extent, error);
 }
 
 static bool
@@ -439,6 +533,21 @@ resize_in_two (const Weights *self, const GpuOp *op, GpuImage *src, GpuImage *ds
   return ok;
 }
 
+/* How high strips are to be, for @n images; 0 if tiles are faster, or two launches needed. What a strip takes is mostly
+ * for what its rows are filtered to, and there are more products of it for pixels of several bytes; what a tile takes
+ * is mostly for the source. */
+static uint32_t
+strip_height (GpuDevice *device, const GpuImageSpec *to, const GpuResizeBox *box, const GpuResizeRectangle *part,
+              unsigned n)
+{
+  const GpuFormatInfo *info = gpu_format_info (to->format);
+  const unsigned least = info->plane[0].pixel_bytes > 3 ? 4 : 3;
+
+  if (gpu_device_is_host (device) || info->bits > 8 || box->width < (double)least * part->width)
+    return 0;
+  return gpu_strip_choose_height (to, n);
+}
+
 bool
 gpu_resize_filter (GpuResizer *resizer, unsigned most, const GpuOp *op, GpuImage *src, GpuImage *dst,
                    const GpuResize *params, const GpuResizeBox *box, const GpuResizeRectangle *part, GError **error)
@@ -459,10 +568,14 @@ gpu_resize_filter (GpuResizer *resizer, unsigned most, const GpuOp *op, GpuImage
   key.filter = params->filter;
   key.antialias = params->antialias && !nearest;
   key.clip = params->clip || gpu_resize_is_direct (params);
+  key.strip_height = strip_height (key.device, to, box, part, most);
   const Weights *weights = prepare (resizer, op->stream, &key, most, from, to, error);
   if (!weights)
     return false;
   switch (weights->method) {
+  case IN_STRIPS:
+  case IN_STRIPS_OF_MANY_STEPS:
+    return resize_in_strips (weights, op, src, dst, params, error);
   case IN_TILES:
     return resize_in_tiles (weights, op, src, dst, params, error);
   default:

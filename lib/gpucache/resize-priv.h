@@ -120,6 +120,23 @@ typedef struct {
 bool gpu_tile_plan (GpuTilePlan *plan, const GpuFilterTable *across, uint32_t left, uint32_t width,
                     const GpuFilterTable *down, uint32_t top, uint32_t bytes);
 
+/** Of a plane that is scaled in strips: see GpuStripPlane. */
+typedef struct {
+  GpuGroups x, y;
+  uint32_t height;
+  uint32_t chunk;
+  uint32_t line_bytes, column_bytes;
+  uint32_t units;
+} GpuStripPlan;
+
+/** How high strips are best for a launch that makes @n images of @spec. */
+uint32_t gpu_strip_choose_height (const GpuImageSpec *spec, unsigned n);
+
+/** As gpu_tile_plan(), for strips of @height rows, or lower ones where these do not fit, and the kernel for many steps
+ * or for few. Returns: false also if groups have more steps than this has registers for */
+bool gpu_strip_plan (GpuStripPlan *plan, const GpuFilterTable *across, uint32_t left, uint32_t width,
+                     const GpuFilterTable *down, uint32_t top, uint32_t bytes, uint32_t height, bool many);
+
 /** Scales with weights from @resizer's tables, or from new ones, which it then keeps: those of @most geometries. */
 bool
 gpu_resize_filter (GpuResizer *resizer, unsigned most, const GpuOp *op, GpuImage *src, GpuImage *dst,

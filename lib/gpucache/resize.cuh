@@ -90,6 +90,18 @@ premultiply_apart (uint32_t pixel, unsigned alpha, uint32_t out[4])
   out[3] = gpu_unsigned_dp2a_upper (high, straight, 0x8080);
 }
 
+/** The same of a pixel whose alpha is its last byte. */
+static __device__ __forceinline__ uint32_t
+premultiply_last (uint32_t pixel)
+{
+  const uint32_t low = __byte_perm (pixel, 0, 0x4433), high = low << 16;
+  const uint32_t first = gpu_unsigned_dp2a_lower (low, pixel, 0x8080);
+  const uint32_t second = gpu_unsigned_dp2a_lower (high, pixel, 0x8080);
+  const uint32_t third = gpu_unsigned_dp2a_upper (low, pixel, 0x8080);
+
+  return __byte_perm (__byte_perm (first, second, 0x0062), __byte_perm (third, pixel, 0x0072), 0x5410);
+}
+
 /** The other way, with one division for all samples: gpu_filter_unpremultiply(). */
 static __device__ __forceinline__ uint32_t
 unpremultiply (uint32_t pixel, unsigned alpha)

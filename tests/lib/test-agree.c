@@ -289,6 +289,32 @@ test_resize_tiles (Pair *pair, const void *data)
     }
 }
 
+/* Shrunk so much across that it is in strips: several beside and above one another, some of them in part beside the
+ * picture, or in the border; of more and of fewer steps than a warp has weights of. */
+static void
+test_resize_strips (Pair *pair, const void *data)
+{
+  for (unsigned format = FIRST_FORMAT; format <= GPU_LAST_PICTURE_FORMAT; format++)
+    for (unsigned turn = 0; turn < 4 * TURNS; turn++) {
+      const double factor = 3 + (turn % 4) * turn / 3.0 + number (pair, 100) / 100.0;
+      const GpuImageSpec dst = random_spec (pair, format, 30 + number (pair, 60), 10 + number (pair, 60));
+      const uint32_t left = turn % 3 ? 0 : number (pair, 20) & ~1u, top = turn % 3 ? 0 : number (pair, 8) & ~1u;
+      GpuResize params = {.filter = (GpuResizeFilter)(1 + turn % (GPU_N_RESIZE_FILTERS - 1)),
+                          .antialias = true,
+                          .straight_alpha = turn % 4 == 3,
+                          .dst = {left, top, dst.width - left, dst.height - top},
+                          .border = {200, 100, 50, 25}};
+
+      if (turn % 3 == 1)
+        params.dst.width &= ~1u;
+      const GpuImageSpec src = random_spec (pair, format, (uint32_t)(params.dst.width * factor) + 4,
+                                            (uint32_t)(params.dst.height * (1 + number (pair, 30) / 10.0)));
+      if (turn % 2)
+        params.src = (GpuResizeBox){0.5, 0.25, src.width - 0.75, src.height - 0.5};
+      check (pair, &src, &dst, resize, &params);
+    }
+}
+
 static bool
 normalize (GpuStream *stream, GpuImage *src, GpuImage *dst, const void *params, GError **error)
 {
@@ -367,6 +393,7 @@ main (int argc, char **argv)
   PAIR_TEST ("/agree/resize-parts", test_resize_parts);
   PAIR_TEST ("/agree/resize-points", test_resize_points);
   PAIR_TEST ("/agree/resize-tiles", test_resize_tiles);
+  PAIR_TEST ("/agree/resize-strips", test_resize_strips);
   PAIR_TEST ("/agree/normalize", test_normalize);
   PAIR_TEST ("/agree/normalize-tensors", test_normalize_tensors);
   return g_test_run ();

@@ -154,8 +154,9 @@ test_resize (OpFixture *fixture, const void *data)
 {
   GpuImageSpec from[N], to[N];
   GpuResize params[N] = {0};
-  /* Filters take one launch on a GPU, for samples of 8 bits, and two on the CPU. */
-  const unsigned filter = gpu_device_is_host (fixture->device) ? 2 : 1;
+  /* On a GPU, for samples of 8 bits, a launch for what is in tiles and one for what is in strips, of few steps or of
+   * many; two on the CPU. */
+  const unsigned filter = 2, wide_filter = gpu_device_is_host (fixture->device) ? 2 : 3;
   resizer = gpu_resizer_new ();
   for (unsigned i = 0; i < N; i++) {
     uint32_t width, height;
@@ -169,7 +170,7 @@ test_resize (OpFixture *fixture, const void *data)
   check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], 2);
   for (unsigned i = 0; i < N; i++)
     params[i] = (GpuResize){.filter = GPU_RESIZE_LANCZOS, .antialias = true, .border = {1, 2, 3, 4}};
-  check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], filter);
+  check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], wide_filter);
   /* All sorts at once, letterboxed. */
   for (unsigned i = 0; i < N; i++) {
     params[i].filter = (GpuResizeFilter)(i % GPU_N_RESIZE_FILTERS);
@@ -204,7 +205,7 @@ test_resize (OpFixture *fixture, const void *data)
     make_even_size (i, &width, &height);
     from[i] = test_spec (make_format (i), width, height);
   }
-  check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], 1 + filter);
+  check (fixture, from, to, N, false, resize_one, resize_all, params, sizeof params[0], 1 + wide_filter);
 
   /* To one dense picture batch, N x 3 x H x W. */
   for (unsigned i = 0; i < N; i++) {
@@ -215,6 +216,27 @@ test_resize (OpFixture *fixture, const void *data)
     params[i] = (GpuResize){.filter = GPU_RESIZE_BILINEAR};
   }
   check (fixture, from, to, N, true, resize_one, resize_all, params, sizeof params[0], 1);
+  g_clear_pointer (&resizer, gpu_resizer_free);
+}
+
+/* In strips, whose height depends on how many there are: alone they are the lowest, in batches higher and as high as
+ * they can be. */
+static void
+test_resize_strips (OpFixture *fixture, const void *data)
+{
+  static const unsigned numbers[] = {16, N};
+  const unsigned launches = gpu_device_is_host (fixture->device) ? 2 : 1;
+  GpuImageSpec from[N], to[N];
+  GpuResize params[N];
+
+  resizer = gpu_resizer_new ();
+  for (unsigned i = 0; i < N; i++) {
+    from[i] = test_spec (GPU_FORMAT_RGB, 270 + 3 * (i % 4), 150 + i % 5);
+    to[i] = test_spec (GPU_FORMAT_RGB, 90, 78);
+    params[i] = (GpuResize){.filter = i % 2 ? GPU_RESIZE_BICUBIC : GPU_RESIZE_BILINEAR, .antialias = true};
+  }
+  for (unsigned k = 0; k < G_N_ELEMENTS (numbers); k++)
+    check (fixture, from, to, numbers[k], false, resize_one, resize_all, params, sizeof params[0], launches);
   g_clear_pointer (&resizer, gpu_resizer_free);
 }
 
@@ -415,6 +437,7 @@ main (int argc, char **argv)
   test_init (&argc, &argv);
   OP_TEST ("/batch-ops/flip", test_flip);
   OP_TEST ("/batch-ops/resize", test_resize);
+  OP_TEST ("/batch-ops/resize-strips", test_resize_strips);
   OP_TEST ("/batch-ops/resize-keeps", test_resize_keeps);
   OP_TEST ("/batch-ops/convert", test_convert);
   OP_TEST ("/batch-ops/normalize", test_normalize);

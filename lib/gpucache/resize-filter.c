@@ -44,13 +44,13 @@ typedef enum {
   TWO_LAUNCHES,
   IN_TILES,
   IN_STRIPS,
-  IN_STRIPS_OF_MANY_STEPS,
 } Method;
 
 typedef struct {
   Key key;
   PlanePlan plane[GPU_MAX_PLANES];
   Method method;
+  unsigned kind;   /* of the strips' kernel */
   GpuImage *table; /* on the device; holds it */
 } Weights;
 
@@ -113,6 +113,16 @@ static const GpuKernel strips_many_kernel = {
     .block = {32, GPU_STRIP_WARPS, 1},
     .table_name = "gpu_resize_filter_strips_many_table",
 };
+
+static const GpuKernel strips_most_kernel = {
+    .name = "gpu_resize_filter_strips_most",
+    .args_size = sizeof (GpuStripArgs),
+    .block = {32, GPU_STRIP_WARPS, 1},
+    .table_name = "gpu_resize_filter_strips_most_table",
+};
+
+static const GpuKernel *const strips_kernels[GPU_STRIP_KINDS] = {&strips_kernel, &strips_many_kernel,
+                                                                 &strips_most_kernel};
 
 static const GpuKernel rows_kernel = {
     .name = "gpu_resize_filter_rows",
@@ -229,9 +239,9 @@ plan_tiles (PlanePlan *plans, const Key *key, const GpuImageSpec *to, const int3
   return rows <= GPU_OP_MAX_BLOCKS_Y;
 }
 
-/* Whether all planes can be scaled in strips by the kernel for groups of many steps, or of few. */
+/* Whether all planes can be scaled in strips by kernel @kind. */
 static bool
-plan_strips (PlanePlan *plans, const Key *key, const GpuImageSpec *to, const int32_t *numbers, bool many)
+plan_strips (PlanePlan *plans, const Key *key, const GpuImageSpec *to, const int32_t *numbers, unsigned kind)
 {
   const GpuFormatInfo *info = gpu_format_info (key->format);
   uint32_t rows = 0;
@@ -241,7 +251,7 @@ plan_strips (PlanePlan *plans, const Key *key, const GpuImageSpec *to, const int
     const GpuFilterTable across = filter_table (&plans[i], 0, numbers), down = filter_table (&plans[i], 1, numbers);
 
     if (!gpu_strip_plan (&plans[i].strip, &across, part.x, gpu_image_spec_plane_width (to, i), &down, part.y,
-                         info->plane[i].pixel_bytes, key->strip_height, many))
+                         info->plane[i].pixel_bytes, key->strip_height, kind))
       return false;
     rows += (gpu_image_spec_plane_height (to, i) - 1) / plans[i].strip.height + 1;
   }
@@ -249,21 +259,21 @@ plan_strips (PlanePlan *plans, const Key *key, const GpuImageSpec *to, const int
 }
 
 static Method
-choose_method (PlanePlan *plans, const Key *key, const GpuImageSpec *to, const int32_t *numbers)
+choose_method (PlanePlan *plans, const Key *key, const GpuImageSpec *to, const int32_t *numbers, unsigned *kind)
 {
   if (gpu_device_is_host (key->device) || gpu_format_info (key->format)->bits > 8)
     return TWO_LAUNCHES;
-  if (key->strip_height && plan_strips (plans, key, to, numbers, false))
-    return IN_STRIPS;
-  if (key->strip_height && plan_strips (plans, key, to, numbers, true))
-    return IN_STRIPS_OF_MANY_STEPS;
+  if (key->strip_height)
+    for (*kind = 0; *kind < GPU_STRIP_KINDS; (*kind)++)
+      if (plan_strips (plans, key, to, numbers, *kind))
+        return IN_STRIPS;
   return plan_tiles (plans, key, to, numbers) ? IN_TILES : TWO_LAUNCHES;
 }
 
 static const GpuGroups *
 plane_groups (const PlanePlan *plan, Method method, unsigned direction)
 {
-  if (method != IN_TILES)
+  if (method == IN_STRIPS)
     return direction ? &plan->strip.y : &plan->strip.x;
   return direction ? &plan->tile.y : &plan->tile.x;
 }
@@ -304,7 +314,7 @@ make_weights (GpuStream *stream, const Key *key, const GpuImageSpec *from, const
   bool ok = false;
 
   make_tables (weights->plane, key, numbers);
-  weights->method = choose_method (weights->plane, key, to, numbers);
+  weights->method = choose_method (weights->plane, key, to, numbers, &weights->kind);
   if (weights->method != TWO_LAUNCHES)
     n = make_group_tables (weights->plane, weights->method, key, numbers, NULL);
 
@@ -428,7 +438,7 @@ resize_in_strips (const Weights *self, const GpuOp *op, GpuImage *src, GpuImage 
 {
   const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
   const GpuFormatInfo *info = gpu_format_info (from->format);
-  const GpuKernel *kernel = self->method == IN_STRIPS ? &strips_kernel : &strips_many_kernel;
+  const GpuKernel *kernel = strips_kernels[self->kind];
   GpuExtent extent = {0, 0, 1};
   GpuStripArgs args = {0};
 
@@ -574,7 +584,6 @@ gpu_resize_filter (GpuResizer *resizer, unsigned most, const GpuOp *op, GpuImage
     return false;
   switch (weights->method) {
   case IN_STRIPS:
-  case IN_STRIPS_OF_MANY_STEPS:
     return resize_in_strips (weights, op, src, dst, params, error);
   case IN_TILES:
     return resize_in_tiles (weights, op, src, dst, params, error);

@@ -132,10 +132,13 @@ typedef struct {
 /** How high strips are best for a launch that makes @n images of @spec. */
 uint32_t gpu_strip_choose_height (const GpuImageSpec *spec, unsigned n);
 
-/** As gpu_tile_plan(), for strips of @height rows, or lower ones where these do not fit, and the kernel for many steps
- * or for few. Returns: false also if groups have more steps than this has registers for */
+/** Kernels for strips, the one for groups of the fewest steps first. */
+#define GPU_STRIP_KINDS 3
+
+/** As gpu_tile_plan(), for kernel @kind, and strips of @height rows, or lower ones where these do not fit. Returns:
+ * false also if groups have more steps than the kernel has registers for */
 bool gpu_strip_plan (GpuStripPlan *plan, const GpuFilterTable *across, uint32_t left, uint32_t width,
-                     const GpuFilterTable *down, uint32_t top, uint32_t bytes, uint32_t height, bool many);
+                     const GpuFilterTable *down, uint32_t top, uint32_t bytes, uint32_t height, unsigned kind);
 
 /** Scales with weights from @resizer's tables, or from new ones, which it then keeps: those of @most geometries. */
 bool

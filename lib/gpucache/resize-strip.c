@@ -13,6 +13,13 @@
 /* Of lower ones too many rows are needed twice. */
 #define LEAST_HEIGHT 16
 
+/* Kernels. */
+static const struct {
+  uint32_t steps, room;
+} kinds[GPU_STRIP_KINDS] = {{GPU_STRIP_FEW_STEPS, GPU_STRIP_FEW_BYTES},
+                            {GPU_STRIP_MANY_STEPS, GPU_STRIP_MANY_BYTES},
+                            {GPU_STRIP_MOST_STEPS, GPU_STRIP_MOST_BYTES}};
+
 static uint32_t
 round_up (uint32_t value, uint32_t step)
 {
@@ -70,11 +77,10 @@ gpu_strip_choose_height (const GpuImageSpec *spec, unsigned n)
 
 bool
 gpu_strip_plan (GpuStripPlan *plan, const GpuFilterTable *across, uint32_t left, uint32_t width,
-                const GpuFilterTable *down, uint32_t top, uint32_t bytes, uint32_t height, bool many)
+                const GpuFilterTable *down, uint32_t top, uint32_t bytes, uint32_t height, unsigned kind)
 {
   plan->x = (GpuGroups){.bytes = bytes, .unit = GPU_STRIP_UNIT, .offset = left};
-  if ((uint64_t)width * bytes > INT32_MAX || !gpu_groups_plan (&plan->x, across) ||
-      plan->x.steps > (many ? GPU_STRIP_MANY_STEPS : GPU_STRIP_FEW_STEPS))
+  if ((uint64_t)width * bytes > INT32_MAX || !gpu_groups_plan (&plan->x, across) || plan->x.steps > kinds[kind].steps)
     return false;
   for (plan->height = height; plan->height >= GPU_GROUP_SIZE; plan->height /= 2) {
     const uint32_t groups = plan->height / GPU_GROUP_SIZE;
@@ -82,8 +88,7 @@ gpu_strip_plan (GpuStripPlan *plan, const GpuFilterTable *across, uint32_t left,
     plan->y = (GpuGroups){.bytes = 1, .unit = GPU_STRIP_UNIT, .together = groups, .offset = top};
     if (!gpu_groups_plan (&plan->y, down))
       return false;
-    if (plan_chunk (plan, many ? GPU_STRIP_MANY_BYTES : GPU_STRIP_FEW_BYTES,
-                    gpu_groups_longest_span (across, &plan->x, GPU_STRIP_WARPS, 1),
+    if (plan_chunk (plan, kinds[kind].room, gpu_groups_longest_span (across, &plan->x, GPU_STRIP_WARPS, 1),
                     gpu_groups_longest_span (down, &plan->y, groups, 1)))
       return true;
   }

@@ -334,30 +334,22 @@ write_strip (const Strip<size> &strip)
   }
 }
 
-template <unsigned size>
+/* With weights of as many steps as groups have, which are @steps or more, and @most at most. */
+template <unsigned steps, unsigned most, unsigned size>
 static __device__ __forceinline__ void
 filter_strip (Strip<size> &strip)
 {
-  static_assert (GPU_STRIP_FEW_STEPS == 3 && GPU_STRIP_MANY_STEPS == 6, "all of them have a case");
-  const uint32_t steps = strip.plane.x.steps;
-
-  if (steps == 1)
-    filter_rows<1> (strip);
-  else if (steps == 2)
-    filter_rows<2> (strip);
-  else if (steps == 3)
-    filter_rows<3> (strip);
-  else if constexpr (size == GPU_STRIP_MANY_BYTES) {
-    if (steps == 4)
-      filter_rows<4> (strip);
-    else if (steps == 5)
-      filter_rows<5> (strip);
+  if constexpr (steps == most) {
+    filter_rows<steps> (strip);
+  } else {
+    if (strip.plane.x.steps == steps)
+      filter_rows<steps> (strip);
     else
-      filter_rows<6> (strip);
+      filter_strip<steps + 1, most> (strip);
   }
 }
 
-template <unsigned size>
+template <unsigned most, unsigned size>
 static __device__ __forceinline__ void
 run_resize_filter_strips (const GpuStripArgs &args)
 {
@@ -385,33 +377,47 @@ run_resize_filter_strips (const GpuStripArgs &args)
     strip.y_start[threadIdx.x] = gpu_group_start (plane.y, y + threadIdx.x);
   __syncthreads ();
   if (strip.x.high && strip.y.high)
-    filter_strip (strip);
+    filter_strip<1, most> (strip);
   write_strip (strip);
 }
 
 extern "C" __global__ void
 __launch_bounds__ (THREADS, GPU_STRIP_FEW_BLOCKS) gpu_resize_filter_strips (const __grid_constant__ GpuStripArgs args)
 {
-  run_resize_filter_strips<GPU_STRIP_FEW_BYTES> (args);
+  run_resize_filter_strips<GPU_STRIP_FEW_STEPS, GPU_STRIP_FEW_BYTES> (args);
 }
 
 extern "C" __global__ void
 __launch_bounds__ (THREADS, GPU_STRIP_FEW_BLOCKS)
     gpu_resize_filter_strips_table (const __grid_constant__ GpuTable<GpuStripArgs> table)
 {
-  run_resize_filter_strips<GPU_STRIP_FEW_BYTES> (gpu_table_args (table));
+  run_resize_filter_strips<GPU_STRIP_FEW_STEPS, GPU_STRIP_FEW_BYTES> (gpu_table_args (table));
 }
 
 extern "C" __global__ void
 __launch_bounds__ (THREADS, GPU_STRIP_MANY_BLOCKS)
     gpu_resize_filter_strips_many (const __grid_constant__ GpuStripArgs args)
 {
-  run_resize_filter_strips<GPU_STRIP_MANY_BYTES> (args);
+  run_resize_filter_strips<GPU_STRIP_MANY_STEPS, GPU_STRIP_MANY_BYTES> (args);
 }
 
 extern "C" __global__ void
 __launch_bounds__ (THREADS, GPU_STRIP_MANY_BLOCKS)
     gpu_resize_filter_strips_many_table (const __grid_constant__ GpuTable<GpuStripArgs> table)
 {
-  run_resize_filter_strips<GPU_STRIP_MANY_BYTES> (gpu_table_args (table));
+  run_resize_filter_strips<GPU_STRIP_MANY_STEPS, GPU_STRIP_MANY_BYTES> (gpu_table_args (table));
+}
+
+extern "C" __global__ void
+__launch_bounds__ (THREADS, GPU_STRIP_MOST_BLOCKS)
+    gpu_resize_filter_strips_most (const __grid_constant__ GpuStripArgs args)
+{
+  run_resize_filter_strips<GPU_STRIP_MOST_STEPS, GPU_STRIP_MOST_BYTES> (args);
+}
+
+extern "C" __global__ void
+__launch_bounds__ (THREADS, GPU_STRIP_MOST_BLOCKS)
+    gpu_resize_filter_strips_most_table (const __grid_constant__ GpuTable<GpuStripArgs> table)
+{
+  run_resize_filter_strips<GPU_STRIP_MOST_STEPS, GPU_STRIP_MOST_BYTES> (gpu_table_args (table));
 }

@@ -21,15 +21,18 @@
  * where the strip begins. */
 #define GPU_STRIP_UNIT 16u
 
-/** A warp has the weights of its group in registers, so there are two kernels: for groups of few steps, and for those
- * of up to so many. Shared memory that a block of each has for samples: a multiprocessor of 228 KiB has room for as
- * many blocks, and registers. */
+/** A warp has the weights of its group in registers, so there are kernels for groups of up to so many steps. Shared
+ * memory that a block of each has for samples: a multiprocessor of 228 KiB has room for as many blocks, and registers.
+ */
 #define GPU_STRIP_FEW_STEPS 3u
 #define GPU_STRIP_FEW_BYTES 26112u
 #define GPU_STRIP_FEW_BLOCKS 8
 #define GPU_STRIP_MANY_STEPS 6u
 #define GPU_STRIP_MANY_BYTES 36352u
 #define GPU_STRIP_MANY_BLOCKS 6
+#define GPU_STRIP_MOST_STEPS 10u
+#define GPU_STRIP_MOST_BYTES 47616u
+#define GPU_STRIP_MOST_BLOCKS 4
 
 /** The longest stride that 32 bits are enough for. */
 #define GPU_STRIP_MAX_STRIDE (1u << 21)

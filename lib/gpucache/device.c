@@ -487,6 +487,7 @@ gpu_device_wait_for_frees (GpuDevice *device)
 uint64_t
 gpu_device_trim (GpuDevice *device, uint64_t keep)
 {
+  gpu_locks_check_driver ();
   return gpu_device_check (device, NULL) ? device->funcs->trim (device, keep) : 0;
 }
 

@@ -544,6 +544,23 @@ gst_gpu_batch_flush (GstAggregator *aggregator)
   return GST_FLOW_OK;
 }
 
+/* Whether @caps would take batches of some other number of frames. */
+static gboolean
+is_only_number_wrong (GstCaps *caps)
+{
+  for (guint i = 0; i < gst_caps_get_size (caps); i++) {
+    const GValue *number = gst_structure_get_value (gst_caps_get_structure (caps, i), "batch-size");
+    g_autoptr (GstCaps) own = make_caps (1);
+
+    if (!number)
+      continue;
+    gst_caps_set_value (own, "batch-size", number);
+    if (gst_caps_is_subset (own, caps))
+      return TRUE;
+  }
+  return FALSE;
+}
+
 /* What is in a batch changes from one to the next, so its caps say nothing about it but how much. */
 static GstFlowReturn
 gst_gpu_batch_update_src_caps (GstAggregator *aggregator, GstCaps *caps, GstCaps **result)
@@ -557,10 +574,20 @@ gst_gpu_batch_update_src_caps (GstAggregator *aggregator, GstCaps *caps, GstCaps
   GST_OBJECT_UNLOCK (self);
   own = make_caps (self->batch_size = get_batch_size (self, n_pads));
 
-  /* Who insists on a size or format has to put an element in between that sees to it. */
   if (!gst_caps_is_subset (own, caps)) {
-    GST_ERROR_OBJECT (aggregator, "frames of any size and format are not what %" GST_PTR_FORMAT " asks for",
-                      (gpointer)caps);
+    g_autofree gchar *text = gst_caps_to_string (caps);
+
+    if (is_only_number_wrong (caps))
+      GST_ELEMENT_ERROR (self, CORE, NEGOTIATION,
+                         ("Batches of %u frames are not what comes behind takes: set max-batch-size, or the number of "
+                          "frames there, so that they are the same.",
+                          self->batch_size),
+                         ("It takes %s.", text));
+    else
+      GST_ELEMENT_ERROR (self, CORE, NEGOTIATION,
+                         ("A batch has frames of any size and format, and what comes behind takes only some: put "
+                          "gpuresize or gpuconvert in between."),
+                         ("It takes %s.", text));
     return GST_FLOW_NOT_NEGOTIATED;
   }
   *result = g_steal_pointer (&own);

@@ -220,7 +220,10 @@ GST_START_TEST (test_refusals)
   static const struct {
     const gchar *line, *word;
   } cases[] = {
-      {"videotestsrc num-buffers=3 ! gpuupload ! gpubatch ! video/x-gpu-batch(memory:GPUCache),width=7 ! fakesink", ""},
+      {"videotestsrc num-buffers=3 ! gpuupload ! gpubatch ! video/x-gpu-batch(memory:GPUCache),width=7 ! fakesink",
+       "put gpuresize or gpuconvert in between"},
+      {"videotestsrc num-buffers=3 ! gpuupload ! gpubatch ! video/x-gpu-batch(memory:GPUCache),batch-size=2 ! fakesink",
+       "set max-batch-size"},
       {"videotestsrc num-buffers=3 ! gpuupload ! gpubatch ! gpuflip ! "
        "video/x-gpu-batch(memory:GPUCache),width=7 ! fakesink",
        ""},

@@ -236,6 +236,16 @@ gpu_multiply_lines (int32_t sum[4], const uint32_t lines[4], uint2 columns, cons
 #endif
 }
 
+#ifndef __CUDACC__
+/** As a GPU does, where a host would not mind. */
+static __device__ __forceinline__ void
+gpu_check_aligned (const uint8_t *p)
+{
+  if ((uintptr_t)p % 16)
+    __builtin_trap ();
+}
+#endif
+
 /** Loads what gpu_multiply_lines() takes of lines from shared memory, all lanes of a warp together: lane l says where
  * line l % 16 begins, from byte 16 (l / 16) on, a multiple of 16 each. */
 static __device__ __forceinline__ void
@@ -245,6 +255,7 @@ gpu_load_lines (uint32_t lines[4], const uint8_t *p)
   __shared__ const uint8_t *all[32][32];
   const unsigned warp = (threadIdx.y * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
 
+  gpu_check_aligned (p);
   all[warp][lane] = p;
   __syncwarp ();
   for (unsigned i = 0; i < 4; i++)
@@ -264,6 +275,8 @@ static __device__ __forceinline__ void
 gpu_copy_async (uint8_t *dst, const uint8_t *src, uint32_t n)
 {
 #ifndef __CUDACC__
+  gpu_check_aligned (dst);
+  gpu_check_aligned (src);
   memset (dst, 0, 16);
   memcpy (dst, src, n);
 #elif __CUDA_ARCH__ >= 800

@@ -259,26 +259,29 @@ test_resize_points (Pair *pair, const void *data)
     }
 }
 
-/* Shrunk ever more, in tiles and in strips, until what either needs no longer fits a GPU's shared memory or registers.
- * @most: up to which factor one launch does it there. */
+/* Shrunk ever more, in tiles and in strips, until what either needs no longer fits a GPU's shared memory or registers;
+ * and ever more downwards alone, in tiles of all sizes. @most: up to which factor one launch does it there. */
 static void
 test_resize_tiles (Pair *pair, const void *data)
 {
   static const struct {
     GpuFormat format;
     GpuResizeFilter filter;
+    uint32_t across; /* 0: the same factor */
     uint32_t factors[6];
     uint32_t most;
-  } cases[] = {{GPU_FORMAT_BGRA, GPU_RESIZE_BILINEAR, {2, 3, 11, 19, 25, 26}, 25},
-               {GPU_FORMAT_RGBX, GPU_RESIZE_LANCZOS, {1, 2, 9, 12, 13, 14}, 13},
-               {GPU_FORMAT_RGB, GPU_RESIZE_BICUBIC, {9, 10, 13, 18, 20, 21}, 20},
-               {GPU_FORMAT_NV12, GPU_RESIZE_LANCZOS, {2, 3, 5, 9, 15, 16}, 16}};
+  } cases[] = {{GPU_FORMAT_BGRA, GPU_RESIZE_BILINEAR, 0, {2, 3, 11, 19, 25, 26}, 25},
+               {GPU_FORMAT_RGBX, GPU_RESIZE_LANCZOS, 0, {1, 2, 9, 12, 13, 14}, 13},
+               {GPU_FORMAT_RGB, GPU_RESIZE_BICUBIC, 0, {9, 10, 13, 18, 20, 21}, 20},
+               {GPU_FORMAT_NV12, GPU_RESIZE_LANCZOS, 0, {2, 3, 5, 9, 15, 16}, 16},
+               {GPU_FORMAT_BGRA, GPU_RESIZE_BILINEAR, 2, {5, 9, 14, 20, 28, 29}, 28},
+               {GPU_FORMAT_GRAY8, GPU_RESIZE_LANCZOS, 2, {9, 18, 30, 50, 81, 83}, 81}};
 
   for (unsigned i = 0; i < G_N_ELEMENTS (cases); i++)
     for (unsigned k = 0; k < G_N_ELEMENTS (cases[i].factors); k++) {
-      const uint32_t factor = cases[i].factors[k];
+      const uint32_t factor = cases[i].factors[k], across = cases[i].across ? cases[i].across : factor;
       const GpuImageSpec dst = test_spec (cases[i].format, 36, 20);
-      const GpuImageSpec src = test_spec (cases[i].format, 36 * factor + 2, 20 * factor);
+      const GpuImageSpec src = test_spec (cases[i].format, 36 * across + 2, 20 * factor);
       const GpuResize params = {.filter = cases[i].filter, .antialias = true};
       const uint64_t before = gpu_device_calls (pair->device[0], GPU_CALL_LAUNCH);
 

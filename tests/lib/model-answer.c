@@ -4,6 +4,9 @@
  */
 #include "model-priv.h"
 
+/* The part of the limit that is left to what the device's pool holds besides. */
+#define HELD_SHARE 8
+
 typedef struct {
   Model *model;
   const ModelRequest *request;
@@ -203,6 +206,15 @@ total (const GpuCacheStats *stats)
   return stats->live_bytes + stats->pending_bytes + stats->idle_bytes;
 }
 
+/* The least that is left of the limit if the device's pool holds what it may. */
+static uint64_t
+least_limit (const Model *model, GpuAccount account)
+{
+  const uint64_t limit = model->limit[account];
+
+  return model->may_hold && account == GPU_ACCOUNT_DEVICE ? limit - limit / HELD_SHARE : limit;
+}
+
 /* New memory: pressure, and what it had to do, and the bytes reserved. */
 static bool
 check_miss (Look *look, void *address, size_t capacity, unsigned evictions)
@@ -227,9 +239,9 @@ check_miss (Look *look, void *address, size_t capacity, unsigned evictions)
   /* What is complete and was to leave may have left before the lookup. */
   Bounds bytes = {before - MIN (before, maybe - surely), before};
   bool surely_pressed = bytes.low + capacity > limit;
-  bool maybe_pressed = bytes.high + capacity > limit;
+  bool maybe_pressed = bytes.high + capacity > least_limit (model, account);
   bool maybe_enough = before - MIN (before, maybe) + capacity <= limit;
-  bool surely_enough = before - MIN (before, surely) + capacity <= limit;
+  bool surely_enough = before - MIN (before, surely) + capacity <= limit && limit == least_limit (model, account);
 
   if (!check_order (look, NULL, false, surely_pressed))
     return false;
@@ -298,12 +310,12 @@ check_hit (Look *look, ModelEntry *entry, const GpuCacheStats *now, const GpuCac
         !other->leaving && !other->maybe_leaving)
       kept_surely += other->capacity;
   }
-  bool maybe_pressed = before + MAX (size, entry->capacity) > model->limit[account];
+  bool maybe_pressed = before + MAX (size, entry->capacity) > least_limit (model, account);
   if (fit && !maybe_pressed && entry->capacity > model->ratio * size)
     return model_wrong (model, "%p with %zu bytes is too large for %zu (4)", entry->address, entry->capacity, size);
   if (waiting && !maybe_pressed)
     return model_wrong (model, "%p was taken with waits, without pressure (5)", entry->address);
-  if (waiting && before - kept_surely + entry->capacity <= model->limit[account])
+  if (waiting && before - kept_surely + entry->capacity <= least_limit (model, account))
     return model_wrong (model, "%p was taken with waits, though eviction would have made enough room (7)",
                         entry->address);
   if (!check_order (look, waiting ? NULL : entry, !fit, waiting))
@@ -336,7 +348,7 @@ retire (Model *model, GpuAccount account)
     if (!entry->detached)
       bytes += entry->capacity;
   }
-  if (bytes > model->limit[account]) {
+  if (bytes > least_limit (model, account)) {
     /* Several may have completed at once, one by one, so which are the least recently used is not sure. */
     for (unsigned i = 0; i < model->entries->len; i++) {
       ModelEntry *entry = model_entry (model, i);

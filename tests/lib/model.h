@@ -73,6 +73,7 @@ typedef struct {
   unsigned n_scopes;
   bool ended[MODEL_MAX_SCOPES];
   uint64_t limit[GPU_N_ACCOUNTS];
+  bool may_hold; /* the device's pool, any of what the limit leaves to it */
   unsigned ratio;
   GPtrArray *entries;                  /* of ModelEntry, owned */
   GpuCacheStats stats[GPU_N_ACCOUNTS]; /* as last seen */

@@ -119,6 +119,17 @@ typedef struct {
 #define EAGER_STEPS 100000
 #endif
 
+/* What the CPU devices' pools hold besides is any number that it may be, and more, in each second program. */
+static const GpuDeviceFuncs *real;
+static GpuDeviceFuncs holding;
+static uint32_t pool;
+
+static uint64_t
+hold_some (GpuDevice *device, uint64_t keep)
+{
+  return real->trim (device, keep) + test_random (&pool) % 3 * (test_random (&pool) % 3072);
+}
+
 static unsigned n_devices = 1;
 static GpuImageSpec shapes[7];
 
@@ -343,7 +354,12 @@ do_run (World *world, Place *place, const Op *op)
 {
   if (world->time.eager)
     return;
+  const GpuDeviceFuncs *funcs = place->device->funcs;
+
+  /* Which takes a device of its own kind only. */
+  place->device->funcs = real;
   gpu_cpu_device_run (place->device, op->a % 2 ? G_MAXUINT : op->b % 16, op->c);
+  place->device->funcs = funcs;
   model_ran (place->model);
 }
 
@@ -551,17 +567,24 @@ take_device (unsigned i)
 }
 
 static void
-open_place (World *world, unsigned number)
+open_place (World *world, unsigned number, uint32_t seed)
 {
   Place *place = &world->place[number];
   uint64_t limits[GPU_N_ACCOUNTS];
 
   place->device = take_device (number);
+  if (!real) {
+    holding = *(real = place->device->funcs);
+    holding.trim = hold_some;
+  }
+  if (!test_is_cuda ())
+    place->device->funcs = seed % 2 ? &holding : real;
   for (unsigned i = 0; i < GPU_N_ACCOUNTS; i++) {
     limits[i] = (number + 1) * 24 * 1024;
     g_assert_true (gpu_cache_set_limit (place->device, (GpuAccount)i, (int64_t)limits[i], NULL));
   }
   place->model = model_new (&world->time, limits);
+  place->model->may_hold = place->device->funcs == &holding;
   for (unsigned i = 0; i < GPU_N_ACCOUNTS; i++)
     gpu_cache_get_stats (place->device, (GpuAccount)i, GPU_CACHE_ALL, &place->model->stats[i]);
   for (unsigned i = 0; i < N_THREADS; i++)
@@ -590,10 +613,11 @@ run_program (uint32_t seed, const Op *program, unsigned n, bool trace)
   bool ok = true;
 
   world.time.eager = !test_is_lazy ();
+  pool = seed;
   for (unsigned i = 1; i < N_THREADS; i++)
     world.thread[i] = rig_thread_new ();
   for (unsigned i = 0; i < n_devices; i++)
-    open_place (&world, i);
+    open_place (&world, i, seed);
 
   for (unsigned i = 0; i < n && ok; i++) {
     test_watch_step (op_info[program[i].code].name, seed, i);

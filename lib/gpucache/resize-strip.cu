@@ -274,7 +274,7 @@ is_whole (const Strip<size> &strip)
 }
 
 /* From columns to the destination, and its border. A warp has a group of rows at a time, of which a lane makes four
- * bytes of two rows. Weights of one step are read once, others for each product. */
+ * bytes of two rows. */
 template <unsigned size>
 static __device__ __forceinline__ void
 write_strip (const Strip<size> &strip)

@@ -382,6 +382,7 @@ main (int argc, char **argv)
     measure_all ("Resize, antialiased", filters, G_N_ELEMENTS (filters), floor, stream, width, height, 640, 640);
     measure_all ("Resize, antialiased", filters, G_N_ELEMENTS (filters), floor, stream, width, height, width / 2,
                  height / 2);
+    measure_all ("Resize, antialiased", filters, G_N_ELEMENTS (filters), floor, stream, width, height, 320, 320);
   }
 
   g_free (noise);

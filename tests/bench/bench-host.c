@@ -8,6 +8,7 @@
  * turns, which can be seen in a trace of the memory that they touch. Nothing is timed then.
  */
 #include "bench.h"
+#include "cameras.h"
 #include "feed.h"
 
 #include <gpucache/gstgpucache.h>
@@ -130,6 +131,37 @@ run_cache (void *data, unsigned n)
   return bench_now () - start;
 }
 
+/* For each of 32 cameras a frame. */
+static double
+run_chains (void *data, unsigned n)
+{
+  const double start = bench_now ();
+  cameras_submit_chains (data, n);
+  return bench_now () - start;
+}
+
+/* In memory that changes from frame to frame, or stays. */
+static double
+run_batches (Cameras *cameras, bool changing, unsigned n)
+{
+  cameras->changing = changing;
+  const double start = bench_now ();
+  cameras_submit_batches (cameras, n);
+  return bench_now () - start;
+}
+
+static double
+run_changing_batches (void *data, unsigned n)
+{
+  return run_batches (data, true, n);
+}
+
+static double
+run_staying_batches (void *data, unsigned n)
+{
+  return run_batches (data, false, n);
+}
+
 static double
 run_pool (void *data, unsigned n)
 {
@@ -169,9 +201,11 @@ run_cases (GpuDevice *device, const char *count)
 {
   Feed identity, elements;
   Calls calls;
+  Cameras cameras;
   feed_open (&identity, "identity ! identity ! identity", bench_stream_new (device), 192, 108, NULL);
   open_elements (&elements, device);
   calls_open (&calls, device);
+  cameras_open (&cameras, device);
   GstBufferPool *video = feed_activate (gst_video_buffer_pool_new (), FULL_CAPS (""));
   GstBufferPool *gpu = feed_activate (gst_gpu_buffer_pool_new (device), FULL_CAPS (FEED_GPU));
 
@@ -185,11 +219,17 @@ run_cases (GpuDevice *device, const char *count)
       {.name = "GstGpuBufferPool", .run = run_pool, .data = gpu, .goal = BENCH_AT_MOST, .goal_ratio = 2},
       {.name = "the cache", .run = run_cache, .data = &calls},
   };
+  const BenchCase batches[] = {
+      {.name = "a chain for each", .run = run_chains, .data = &cameras},
+      {.name = "one batch, in memory that changes from frame to frame", .run = run_changing_batches, .data = &cameras},
+      {.name = "one batch, in memory that stays", .run = run_staying_batches, .data = &cameras},
+  };
   const struct {
     const char *key;
     const BenchCase *what;
-  } keys[] = {{"identity", &chains[0]},  {"elements", &chains[1]}, {"library", &chains[2]},
-              {"video-pool", &pools[0]}, {"gpu-pool", &pools[1]},  {"cache", &pools[2]}};
+  } keys[] = {{"identity", &chains[0]},  {"elements", &chains[1]},        {"library", &chains[2]},
+              {"video-pool", &pools[0]}, {"gpu-pool", &pools[1]},         {"cache", &pools[2]},
+              {"chains", &batches[0]},   {"batch-changing", &batches[1]}, {"batch-staying", &batches[2]}};
 
   for (unsigned i = 0; count && i < G_N_ELEMENTS (keys); i++)
     if (strcmp (count, keys[i].key) == 0) {
@@ -199,10 +239,13 @@ run_cases (GpuDevice *device, const char *count)
   if (!count) {
     bench_compare ("A frame of three elements, on a driver that does nothing", BENCH_TIME, chains,
                    G_N_ELEMENTS (chains));
+    bench_compare ("A frame of each of 32 cameras, on a driver that does nothing", BENCH_TIME, batches,
+                   G_N_ELEMENTS (batches));
     bench_compare ("Acquire and release, on a driver that does nothing", BENCH_TIME, pools, G_N_ELEMENTS (pools));
   }
   pool_free (video);
   pool_free (gpu);
+  cameras_close (&cameras);
   calls_close (&calls);
   feed_close (&elements);
   feed_close (&identity);

@@ -3,11 +3,12 @@
 """Counts what a frame takes of the host, on a driver that does nothing (bench-host), under Valgrind: instructions,
 locked instructions among them, and the cache lines that two chains of elements on threads of their own share.
 
-    host.py [--json FILE] [--functions N] [--lines] BUILD
+    host.py [--json FILE] [--functions N [--of CASE]] [--lines] BUILD
 
-BUILD is a build folder, best with -Dbuildtype=release. --functions lists the N most expensive functions of the chain of
-elements. --lines, which takes some minutes, traces each access to memory; a line is shared if one chain writes to it and
-the other one touches it. Counts hardly depend on the machine or on what else it does.
+BUILD is a build folder, best with -Dbuildtype=release. --functions lists the N most expensive functions of a case,
+which is the chain of elements if --of does not name another one. --lines, which takes some minutes, traces each access
+to memory; a line is shared if one chain writes to it and the other one touches it. Counts hardly depend on the machine
+or on what else it does.
 """
 import argparse
 import bisect
@@ -26,10 +27,16 @@ CASES = {
     "identity": "three identities, a frame",
     "elements": "flip, resize, normalize, a frame",
     "library": "the library's calls for the same, a frame",
+    "chains": "resize, normalize of 32 cameras, a frame of each",
+    "batch-changing": "the same in a batch, in memory that changes",
+    "batch-staying": "the same in a batch, in memory that stays",
     "video-pool": "GstVideoBufferPool, acquire and release",
     "gpu-pool": "GstGpuBufferPool, acquire and release",
     "cache": "the cache, acquire and release",
 }
+# What each is compared with, if not with the identities.
+PEERS = {**dict.fromkeys(("video-pool", "gpu-pool", "cache"), "video-pool"),
+         **dict.fromkeys(("chains", "batch-changing", "batch-staying"), "chains")}
 
 
 def environment(build):
@@ -152,16 +159,16 @@ def row(results, section, name, value, reference):
                     "high": value, "ratio": ratio})
 
 
-def print_counts(build, functions, results):
+def print_counts(build, functions, case_of_functions, results):
     with tempfile.TemporaryDirectory() as folder:
         counts = {case: count(build, case, folder) for case in CASES}
         for number, section in enumerate(("instructions", "locked instructions")):
             print(f"\n{SECTION}{section}")
             for case, name in CASES.items():
-                peer = "video-pool" if case.endswith("pool") or case == "cache" else "identity"
+                peer = PEERS.get(case, "identity")
                 row(results, section, name, counts[case][number], counts[peer][number])
         if functions:
-            command = ["callgrind_annotate", "--tree=none", "--threshold=100", counts["elements"][2]]
+            command = ["callgrind_annotate", "--tree=none", "--threshold=100", counts[case_of_functions][2]]
             lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
             own = [line for line in lines if re.match(r"^ *[0-9,]+ \(", line) and "PROGRAM TOTALS" not in line]
             print("\n" + "\n".join(own[:functions]))
@@ -191,13 +198,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", metavar="FILE", help="where results are appended, in the benchmarks' format")
     parser.add_argument("--functions", metavar="N", type=int, default=0)
+    parser.add_argument("--of", metavar="CASE", choices=CASES, default="elements")
     parser.add_argument("--lines", action="store_true")
     parser.add_argument("build", metavar="BUILD")
     options = parser.parse_args()
     build = os.path.abspath(options.build)
     results = []
 
-    print_counts(build, options.functions, results)
+    print_counts(build, options.functions, options.of, results)
     if options.lines:
         print_lines(build, results)
     if options.json:

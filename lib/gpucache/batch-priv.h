@@ -16,7 +16,7 @@
  * @spec: of a dense batch: what each image was asked for as
  * @is_acquired: the images came from the cache as a batch, and may be reused as one
  * @table: (nullable): in device memory, what the last launch over the batch needed to know of each image
- * @contents: what is in @table, @table_size bytes
+ * @contents: (nullable): what is in @table, if that is known
  */
 struct GpuBatch {
   atomic_uint refs;
@@ -26,9 +26,7 @@ struct GpuBatch {
   bool is_acquired;
 
   GpuImage *table;
-  uint8_t *contents;
-  size_t table_size;
-  size_t contents_allocated;
+  GByteArray *contents;
 
   /* While nobody refers to it, under its scope's lock: */
   GpuLink by_scope;
@@ -56,7 +54,7 @@ GpuAllocation *gpu_batch_member (const GpuBatch *batch, unsigned i);
 
 /**
  * gpu_batch_write_table:
- * @contents: @size bytes, at least 1
+ * @contents: at least 1 byte; not to be changed any more
  *
  * Sees to it that @batch's table in device memory holds @contents for work submitted to @stream from now on. Nothing is
  * done if it does already. Else it is written by a copy on @stream, from pinned memory; one that an access is pending
@@ -64,4 +62,11 @@ GpuAllocation *gpu_batch_member (const GpuBatch *batch, unsigned i);
  *
  * Returns: false if @error is set
  */
-bool gpu_batch_write_table (GpuBatch *batch, GpuStream *stream, const void *contents, size_t size, GError **error);
+bool gpu_batch_write_table (GpuBatch *batch, GpuStream *stream, GByteArray *contents, GError **error);
+
+/** Nothing is known of what is in the table any more. */
+static inline void
+gpu_batch_forget_contents (GpuBatch *batch)
+{
+  g_clear_pointer (&batch->contents, g_byte_array_unref);
+}

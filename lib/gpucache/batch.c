@@ -41,7 +41,7 @@ batch_free (GpuBatch *batch)
     gpu_image_unref (batch->images[i]);
   gpu_image_unref (batch->whole);
   gpu_image_unref (batch->table);
-  g_free (batch->contents);
+  gpu_batch_forget_contents (batch);
   g_free (batch);
 }
 
@@ -92,11 +92,9 @@ gpu_batch_acquire (GpuDevice *device, const GpuImageSpec *specs, unsigned n, Gpu
 {
   g_return_val_if_fail (device != NULL && specs != NULL, NULL);
 
-  if (!check_n (n, error) || !gpu_device_check (device, error))
+  if (!check_n (n, error) || !gpu_device_check (device, error) ||
+      !gpu_image_check_request (device, specs, kind, stream, error))
     return NULL;
-  for (unsigned i = 0; i < n; i++)
-    if (!gpu_image_check_request (device, &specs[i], kind, stream, error))
-      return NULL;
 
   GpuRequest request = make_request (specs, kind, stream);
   const GpuBatch like = {.n = n};
@@ -104,6 +102,10 @@ gpu_batch_acquire (GpuDevice *device, const GpuImageSpec *specs, unsigned n, Gpu
   if (batch)
     return batch;
 
+  /* What equals those of a batch that is there is valid. */
+  for (unsigned i = 1; i < n; i++)
+    if (!gpu_image_check_request (device, &specs[i], kind, stream, error))
+      return NULL;
   batch = batch_new (n);
   batch->is_acquired = true;
   for (unsigned i = 0; i < n; i++) {
@@ -294,7 +296,7 @@ gpu_batch_unref (GpuBatch *batch)
   /* The table may come from where the batch was worked on. */
   if (batch->table && batch->table->allocation->scope != gpu_batch_member (batch, 0)->scope) {
     gpu_image_unref (g_steal_pointer (&batch->table));
-    batch->table_size = 0;
+    gpu_batch_forget_contents (batch);
   }
   const unsigned n = batch->n_members = (batch->whole ? 1 : batch->n) + (batch->table != NULL);
   GpuImage **members = few;
@@ -354,36 +356,37 @@ acquire_bytes (GpuDevice *device, size_t size, GpuMemoryKind kind, GpuStream *st
   return allocation ? &allocation->image : NULL;
 }
 
-bool
-gpu_batch_write_table (GpuBatch *batch, GpuStream *stream, const void *contents, size_t size, GError **error)
+static bool
+is_same (const GByteArray *one, const GByteArray *other)
 {
-  if (batch->table && batch->table_size == size && !memcmp (batch->contents, contents, size))
+  return one->len == other->len && !memcmp (one->data, other->data, one->len);
+}
+
+bool
+gpu_batch_write_table (GpuBatch *batch, GpuStream *stream, GByteArray *contents, GError **error)
+{
+  if (batch->contents && is_same (batch->contents, contents))
     return true;
 
   GpuDevice *device = gpu_stream_device (stream);
   size_t room = MIN_TABLE;
-  while (room < size)
+  while (room < contents->len)
     room *= 2;
   if (batch->table && (batch->table->spec.width != room || !gpu_image_is_complete (batch->table, GPU_ACCESS_WRITE))) {
     gpu_image_unref (batch->table);
     batch->table = NULL;
   }
-  batch->table_size = 0;
+  gpu_batch_forget_contents (batch);
   if (!batch->table)
     batch->table = acquire_bytes (device, room, GPU_MEMORY_STREAM_ORDERED, stream, error);
   GpuImage *staging = batch->table ? acquire_bytes (device, room, GPU_MEMORY_HOST, stream, error) : NULL;
   if (!staging)
     return false;
 
-  if (batch->contents_allocated < room) {
-    batch->contents = g_realloc (batch->contents, room);
-    batch->contents_allocated = room;
-  }
-  memcpy (batch->contents, contents, size);
-  memcpy (gpu_image_data (staging), contents, size);
+  memcpy (gpu_image_data (staging), contents->data, contents->len);
   const bool ok = gpu_image_copy (stream, staging, batch->table, error);
   gpu_image_unref (staging);
   if (ok)
-    batch->table_size = size;
+    batch->contents = g_byte_array_ref (contents);
   return ok;
 }

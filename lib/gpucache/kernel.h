@@ -14,6 +14,14 @@ typedef struct {
   uint32_t x, y, z;
 } GpuExtent;
 
+/** @n addresses one after the other among a kernel's arguments, from byte @at on: within the source or, if @in_dst, the
+ * destination; or null. */
+typedef struct {
+  uint16_t at;
+  uint8_t n;
+  bool in_dst;
+} GpuKernelAddresses;
+
 /**
  * GpuKernel:
  * @name: the symbol in the fat binary, declared extern "C" with the arguments' struct as its one parameter
@@ -25,6 +33,9 @@ typedef struct {
  *   table.h says, and a block takes the arguments' struct, or its first part, that its index in z says
  * @is_without_table: whether that kernel looks among its parameters only: with a @param_size, for it there are as many
  *   launches as it takes to have all first parts there, and no table
+ * @addresses: (nullable): where the arguments' addresses are, all of them, up to one of no addresses. It says that the
+ *   arguments of another source and destination of the same shapes, aligned in the same way to
+ *   GPU_KERNEL_ALIGNMENT, are the same but for these
  *
  * One static constant for each kernel; devices cache what they look up by its address.
  */
@@ -36,4 +47,8 @@ typedef struct {
   void (*run) (const void *args, GpuExtent extent);
   const char *table_name;
   bool is_without_table;
+  const GpuKernelAddresses *addresses;
 } GpuKernel;
+
+/** No kernel, nor who chooses one, looks at more of an address than what is left of it when divided by this. */
+#define GPU_KERNEL_ALIGNMENT 256

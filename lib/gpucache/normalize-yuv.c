@@ -44,6 +44,16 @@ run (const void *data, GpuExtent extent)
     }
 }
 
+static const GpuKernelAddresses addresses[] = {
+    {offsetof (GpuNormalizeYuvArgs, param.source.luma), 1, false},
+    {offsetof (GpuNormalizeYuvArgs, param.source.chroma), 2, false},
+    {offsetof (GpuNormalizeYuvArgs, param.dst.data), GPU_PIXEL_CHANNELS, true},
+    {offsetof (GpuNormalizeYuvArgs, convert.src.pixels.data), GPU_PIXEL_CHANNELS, false},
+    {offsetof (GpuNormalizeYuvArgs, convert.src.chroma.data), GPU_PIXEL_CHANNELS, false},
+    {offsetof (GpuNormalizeYuvArgs, convert.dst.pixels.data), GPU_PIXEL_CHANNELS, true},
+    {0},
+};
+
 /* By the bytes of an element. */
 static const GpuKernel kernels[] = {
     [1] = {.name = "gpu_normalize_yuv_1",
@@ -51,19 +61,22 @@ static const GpuKernel kernels[] = {
            .param_size = sizeof (GpuNormalizeYuvParam),
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
            .run = run,
-           .table_name = "gpu_normalize_yuv_1_table"},
+           .table_name = "gpu_normalize_yuv_1_table",
+           .addresses = addresses},
     [2] = {.name = "gpu_normalize_yuv_2",
            .args_size = sizeof (GpuNormalizeYuvArgs),
            .param_size = sizeof (GpuNormalizeYuvParam),
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
            .run = run,
-           .table_name = "gpu_normalize_yuv_2_table"},
+           .table_name = "gpu_normalize_yuv_2_table",
+           .addresses = addresses},
     [4] = {.name = "gpu_normalize_yuv_4",
            .args_size = sizeof (GpuNormalizeYuvArgs),
            .param_size = sizeof (GpuNormalizeYuvParam),
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
            .run = run,
-           .table_name = "gpu_normalize_yuv_4_table"},
+           .table_name = "gpu_normalize_yuv_4_table",
+           .addresses = addresses},
 };
 
 /* With the RGB picture in between. */

@@ -2,7 +2,8 @@
  *
  * An operation over a batch: what it would launch for each image is collected, and images that want the same kernel
  * share one launch, which finds each image's arguments in the destination's table, or all of them among its parameters.
- * So what an image becomes is what the operation on it alone makes of it.
+ * So what an image becomes is what the operation on it alone makes of it. What it would launch for an image of the same
+ * shapes as the one before is not asked again: the arguments are the same, but for addresses.
  *
  * Where an operation takes several launches one after the other, the first ones of all images are one launch, then the
  * second ones.
@@ -11,47 +12,52 @@
 
 #include "batch-priv.h"
 
+#include <string.h>
+
 /* Where a kernel's arguments begin in the table. */
 #define TABLE_ALIGNMENT 256
 
-/* What one image wants. */
+/* What is to be done with one image. */
+typedef struct {
+  GpuImage *src, *dst;
+  const void *params;
+} Task;
+
+/* One launch, for all images that want the same kernel. */
 typedef struct {
   const GpuKernel *kernel;
   unsigned turn; /* how many launches of the same image come before */
   GpuExtent extent;
-  size_t args; /* where they are in GpuOpPlan.args */
-} Wish;
-
-/* What is launched. */
-typedef struct {
-  const GpuKernel *kernel;
-  unsigned turn;
-  GpuExtent extent;
   uint32_t n;
-  bool in_table; /* or among the launch's parameters alone */
-  size_t args;   /* where they begin in the table, or in Arguments.params */
+  GByteArray *args; /* image after image */
+  bool in_table;    /* or among the launch's parameters alone */
+  size_t at;        /* where they are in the table */
 } Group;
 
-/* Of all groups. @table: on the host as on the device. */
-typedef struct {
-  GByteArray *table, *params;
-} Arguments;
-
 struct GpuOpPlan {
-  GArray *wishes; /* of Wish */
-  GByteArray *args;
+  unsigned n;                /* images */
+  GPtrArray *groups;         /* of Group, in the order in which they are to run */
   GPtrArray *reads, *writes; /* of GpuImage, held: what is not in the batches */
   GPtrArray *copies;         /* of GpuImage, in pairs */
-  unsigned turn;             /* of the image at hand */
+  Task task;                 /* at hand */
+  unsigned turn;             /* of its launches */
+  Group *only;               /* (nullable): where the one launch is that it wants, if that can be repeated for others */
 };
 
+static void
+group_free (Group *group)
+{
+  g_byte_array_unref (group->args);
+  g_free (group);
+}
+
 static GpuOpPlan *
-plan_new (void)
+plan_new (unsigned n)
 {
   GpuOpPlan *plan = g_new0 (GpuOpPlan, 1);
 
-  plan->wishes = g_array_new (false, false, sizeof (Wish));
-  plan->args = g_byte_array_new ();
+  plan->n = n;
+  plan->groups = g_ptr_array_new_with_free_func ((GDestroyNotify)group_free);
   plan->reads = g_ptr_array_new_with_free_func ((GDestroyNotify)gpu_image_unref);
   plan->writes = g_ptr_array_new_with_free_func ((GDestroyNotify)gpu_image_unref);
   plan->copies = g_ptr_array_new ();
@@ -71,8 +77,7 @@ let_go (GPtrArray *images)
 static void
 plan_free (GpuOpPlan *plan)
 {
-  g_array_unref (plan->wishes);
-  g_byte_array_unref (plan->args);
+  g_ptr_array_unref (plan->groups);
   let_go (plan->reads);
   let_go (plan->writes);
   g_ptr_array_unref (plan->copies);
@@ -84,6 +89,30 @@ static guint
 args_size (GpuDevice *device, const GpuKernel *kernel)
 {
   return (guint)(kernel->param_size && !gpu_device_is_host (device) ? kernel->param_size : kernel->args_size);
+}
+
+/* Where launches of @kernel go that come @turn launches after an image's first. */
+static Group *
+find_group (GpuOpPlan *plan, GpuDevice *device, const GpuKernel *kernel, unsigned turn)
+{
+  unsigned place = 0;
+
+  for (; place < plan->groups->len; place++) {
+    Group *group = plan->groups->pdata[place];
+
+    if (group->turn > turn)
+      break;
+    if (group->kernel == kernel && group->turn == turn)
+      return group;
+  }
+  Group *group = g_new0 (Group, 1);
+  group->kernel = kernel;
+  group->turn = turn;
+  group->extent.z = 1;
+  group->args = g_byte_array_sized_new (plan->n * args_size (device, kernel));
+  group->in_table = gpu_device_is_host (device) || !kernel->is_without_table;
+  g_ptr_array_insert (plan->groups, (gint)place, group);
+  return group;
 }
 
 typedef struct {
@@ -112,9 +141,14 @@ gpu_op_launch_between (const GpuOp *op, GpuImage *src, GpuImage *also, GpuImage 
   }
 
   GpuOpPlan *plan = op->plan;
-  const Wish wish = {kernel, plan->turn++, extent, plan->args->len};
-  g_array_append_val (plan->wishes, wish);
-  g_byte_array_append (plan->args, args, args_size (gpu_stream_device (op->stream), kernel));
+  GpuDevice *device = gpu_stream_device (op->stream);
+  Group *group = find_group (plan, device, kernel, plan->turn);
+  g_byte_array_append (group->args, args, args_size (device, kernel));
+  group->extent.x = MAX (group->extent.x, extent.x);
+  group->extent.y = MAX (group->extent.y, extent.y);
+  group->n++;
+  const bool is_only = plan->turn++ == 0 && src == plan->task.src && !also && dst == plan->task.dst;
+  plan->only = is_only && kernel->addresses ? group : NULL;
   if (also) {
     g_ptr_array_add (plan->reads, gpu_image_ref (also));
     g_ptr_array_add (plan->writes, gpu_image_ref (dst));
@@ -157,49 +191,38 @@ align (GByteArray *table)
     g_byte_array_append (table, zeros, TABLE_ALIGNMENT - beyond);
 }
 
-/* Puts together what may be one launch. Returns: (transfer full): the groups in the order in which they are to run. */
-static GArray *
-make_groups (const GpuOpPlan *plan, GpuDevice *device, const Arguments *arguments)
+/* What the groups look for in a table, which is one group's arguments as they are if no other one does.
+ * Returns: (transfer full) (nullable). */
+static GByteArray *
+make_table (const GpuOpPlan *plan)
 {
-  const Wish *wishes = (const Wish *)(void *)plan->wishes->data;
-  const unsigned n = plan->wishes->len;
-  GArray *groups = g_array_new (false, true, sizeof (Group));
-  unsigned turns = 0;
+  const Group *last = NULL;
+  unsigned n = 0;
 
-  for (unsigned i = 0; i < n; i++)
-    turns = MAX (turns, wishes[i].turn + 1);
-  for (unsigned turn = 0; turn < turns; turn++) {
-    const unsigned first = groups->len;
+  for (unsigned i = 0; i < plan->groups->len; i++) {
+    const Group *group = plan->groups->pdata[i];
 
-    for (unsigned i = 0; i < n; i++) {
-      bool known = wishes[i].turn != turn;
-      for (unsigned g = first; g < groups->len && !known; g++)
-        known = g_array_index (groups, Group, g).kernel == wishes[i].kernel;
-      if (known)
-        continue;
-
-      const bool in_table = gpu_device_is_host (device) || !wishes[i].kernel->is_without_table;
-      GByteArray *args = in_table ? arguments->table : arguments->params;
-      align (args);
-      Group group = {
-          .kernel = wishes[i].kernel, .turn = turn, .extent = {0, 0, 1}, .in_table = in_table, .args = args->len};
-      for (unsigned k = i; k < n; k++) {
-        if (wishes[k].kernel != group.kernel || wishes[k].turn != turn)
-          continue;
-        g_byte_array_append (args, plan->args->data + wishes[k].args, args_size (device, group.kernel));
-        group.extent.x = MAX (group.extent.x, wishes[k].extent.x);
-        group.extent.y = MAX (group.extent.y, wishes[k].extent.y);
-        group.n++;
-      }
-      g_array_append_val (groups, group);
-    }
+    if (group->in_table)
+      last = group, n++;
   }
-  return groups;
+  if (n < 2)
+    return last ? g_byte_array_ref (last->args) : NULL;
+
+  GByteArray *table = g_byte_array_new ();
+  for (unsigned i = 0; i < plan->groups->len; i++) {
+    Group *group = plan->groups->pdata[i];
+
+    if (!group->in_table)
+      continue;
+    align (table);
+    group->at = table->len;
+    g_byte_array_append (table, group->args->data, group->args->len);
+  }
+  return table;
 }
 
 typedef struct {
-  const GArray *groups;
-  const Arguments *arguments;
+  const GpuOpPlan *plan;
   const uint8_t *table; /* on the device */
 } Launches;
 
@@ -208,27 +231,42 @@ launch_groups (GpuDevice *device, void *native, void *data, GError **error)
 {
   const Launches *launches = data;
 
-  for (unsigned i = 0; i < launches->groups->len; i++) {
-    const Group *group = &g_array_index (launches->groups, Group, i);
-    const GByteArray *args = group->in_table ? launches->arguments->table : launches->arguments->params;
+  for (unsigned i = 0; i < launches->plan->groups->len; i++) {
+    const Group *group = launches->plan->groups->pdata[i];
 
-    if (!gpu_device_launch_table (device, group->kernel, args->data + group->args,
-                                  group->in_table ? launches->table + group->args : NULL, group->n, group->extent,
-                                  native, error))
+    if (!gpu_device_launch_table (device, group->kernel, group->args->data,
+                                  group->in_table ? launches->table + group->at : NULL, group->n, group->extent, native,
+                                  error))
       return false;
   }
   return true;
 }
 
-/* The images of @batch that have histories. */
+/* Images with histories, which somebody else holds. */
+typedef struct {
+  GpuImage **images;
+  unsigned n;
+} Images;
+
 static void
-list_images (GPtrArray *list, GpuBatch *batch)
+add_images (Images *list, void *images, unsigned n)
 {
-  if (batch->whole)
-    g_ptr_array_add (list, gpu_image_ref (batch->whole));
-  else
-    for (unsigned i = 0; i < batch->n; i++)
-      g_ptr_array_add (list, gpu_image_ref (batch->images[i]));
+  memcpy (list->images + list->n, images, n * sizeof *list->images);
+  list->n += n;
+}
+
+/* @others, those of @batch, and @table, if it is not NULL. */
+static Images
+list_images (const GPtrArray *others, GpuBatch *batch, GpuImage *table)
+{
+  Images list = {.images = g_new (GpuImage *, others->len + batch->n + 1)};
+
+  if (others->len > 0)
+    add_images (&list, others->pdata, others->len);
+  add_images (&list, batch->whole ? &batch->whole : batch->images, batch->whole ? 1 : batch->n);
+  if (table)
+    add_images (&list, &table, 1);
+  return list;
 }
 
 static bool
@@ -237,24 +275,23 @@ submit_plan (GpuOpPlan *plan, GpuStream *stream, GpuBatch *src, GpuBatch *dst, G
   for (unsigned i = 0; i < plan->copies->len; i += 2)
     if (!gpu_image_copy (stream, plan->copies->pdata[i], plan->copies->pdata[i + 1], error))
       return false;
-  if (!plan->wishes->len)
+  if (!plan->groups->len)
     return true;
 
-  g_autoptr (GByteArray) table = g_byte_array_new (), params = g_byte_array_new ();
-  const Arguments arguments = {table, params};
-  g_autoptr (GArray) groups = make_groups (plan, gpu_stream_device (stream), &arguments);
-  Launches launches = {.groups = groups, .arguments = &arguments};
-
-  list_images (plan->reads, src);
-  if (table->len > 0) {
-    if (!gpu_batch_write_table (dst, stream, table->data, table->len, error))
+  g_autoptr (GByteArray) table = make_table (plan);
+  Launches launches = {.plan = plan};
+  if (table) {
+    if (!gpu_batch_write_table (dst, stream, table, error))
       return false;
-    g_ptr_array_add (plan->reads, gpu_image_ref (dst->table));
     launches.table = gpu_image_data (dst->table);
   }
-  list_images (plan->writes, dst);
-  return gpu_images_submit (stream, (GpuImage *const *)plan->reads->pdata, plan->reads->len,
-                            (GpuImage *const *)plan->writes->pdata, plan->writes->len, launch_groups, &launches, error);
+  const Images reads = list_images (plan->reads, src, table ? dst->table : NULL);
+  const Images writes = list_images (plan->writes, dst, NULL);
+  const bool ok =
+      gpu_images_submit (stream, reads.images, reads.n, writes.images, writes.n, launch_groups, &launches, error);
+  g_free (reads.images);
+  g_free (writes.images);
+  return ok;
 }
 
 /* What was put into it may be found in it, and sometimes something else. */
@@ -332,6 +369,47 @@ check_batches (const char *name, GpuStream *stream, GpuBatch *src, GpuBatch *dst
          check_independent (name, src, dst, error);
 }
 
+static bool
+is_same (const void *one, const void *other, size_t size)
+{
+  return one == other || !memcmp (one, other, size);
+}
+
+/* Whether the arguments for @task are those for the one before it, but for addresses. */
+static bool
+is_alike (const Task *task, const Task *before, size_t params_size)
+{
+  const uintptr_t apart = ((uintptr_t)task->src->data ^ (uintptr_t)before->src->data) |
+                          ((uintptr_t)task->dst->data ^ (uintptr_t)before->dst->data);
+
+  return apart % GPU_KERNEL_ALIGNMENT == 0 && is_same (task->params, before->params, params_size) &&
+         gpu_image_spec_equal (&task->src->spec, &before->src->spec) &&
+         gpu_image_spec_equal (&task->dst->spec, &before->dst->spec) &&
+         gpu_op_bytes_are_apart (before->src, before->dst) && gpu_op_bytes_are_apart (task->src, task->dst);
+}
+
+/* Adds to @group what it has for the task before @task, for @task. */
+static void
+repeat (Group *group, const Task *task, const Task *before)
+{
+  const guint size = group->args->len / group->n, at = group->args->len;
+  const uintptr_t src = (uintptr_t)task->src->data - (uintptr_t)before->src->data;
+  const uintptr_t dst = (uintptr_t)task->dst->data - (uintptr_t)before->dst->data;
+
+  g_byte_array_set_size (group->args, at + size);
+  uint8_t *args = memcpy (group->args->data + at, group->args->data + at - size, size);
+  for (const GpuKernelAddresses *some = group->kernel->addresses; some->n > 0; some++)
+    for (unsigned i = 0; i < some->n && some->at < size; i++) {
+      uintptr_t address;
+
+      memcpy (&address, args + some->at + i * sizeof address, sizeof address);
+      if (address)
+        address += some->in_dst ? dst : src;
+      memcpy (args + some->at + i * sizeof address, &address, sizeof address);
+    }
+  group->n++;
+}
+
 bool
 gpu_op_run_batch (const char *name, GpuStream *stream, GpuBatch *src, GpuBatch *dst, GpuOpFunc func, const void *params,
                   size_t params_size, unsigned n_params, void *data, GError **error)
@@ -339,14 +417,21 @@ gpu_op_run_batch (const char *name, GpuStream *stream, GpuBatch *src, GpuBatch *
   if (!check_batches (name, stream, src, dst, n_params, error))
     return false;
 
-  GpuOpPlan *plan = plan_new ();
+  GpuOpPlan *plan = plan_new (src->n);
   const GpuOp op = {stream, plan};
   bool ok = true;
   for (unsigned i = 0; i < src->n && ok; i++) {
     const uint8_t *its = params ? (const uint8_t *)params + (n_params == 1 ? 0 : i) * params_size : NULL;
+    const Task task = {src->images[i], dst->images[i], its}, before = plan->task;
 
+    plan->task = task;
+    if (plan->only && is_alike (&task, &before, params_size)) {
+      repeat (plan->only, &task, &before);
+      continue;
+    }
     plan->turn = 0;
-    ok = func (&op, src->images[i], dst->images[i], its, data, error);
+    plan->only = NULL;
+    ok = func (&op, task.src, task.dst, task.params, data, error);
     if (!ok)
       g_prefix_error (error, "Image %u of a batch: ", i);
   }

@@ -32,6 +32,9 @@ bool gpu_op_check (const char *name, GpuStream *stream, GpuImage *src, GpuImage 
 /** Whether @dst is of that size; sets @error if not. */
 bool gpu_op_check_size (const char *name, GpuImage *dst, uint32_t width, uint32_t height, GError **error);
 
+/** Whether the bytes that the images' planes lie in are apart: of different allocations they always are. */
+bool gpu_op_bytes_are_apart (GpuImage *one, GpuImage *other);
+
 /** Whether no sample of @dst lies on one of @src; sets @error if one does. Padding and what lies between rows may be
  * shared: views side by side in one image are apart. */
 bool gpu_op_check_apart (const char *name, GpuImage *src, GpuImage *dst, GError **error);

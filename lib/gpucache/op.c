@@ -108,9 +108,8 @@ samples_overlap (Samples a, Samples b)
   return column < a.row_bytes || (column + b.row_bytes > a.stride && row + 1 < a.rows);
 }
 
-/* Whether the bytes that the images' planes lie in are apart: of different allocations they always are. */
-static bool
-bytes_are_apart (GpuImage *one, GpuImage *other)
+bool
+gpu_op_bytes_are_apart (GpuImage *one, GpuImage *other)
 {
   const uintptr_t a = (uintptr_t)gpu_image_data (one), b = (uintptr_t)gpu_image_data (other);
 
@@ -120,7 +119,7 @@ bytes_are_apart (GpuImage *one, GpuImage *other)
 bool
 gpu_op_check_apart (const char *name, GpuImage *src, GpuImage *dst, GError **error)
 {
-  if (bytes_are_apart (src, dst))
+  if (gpu_op_bytes_are_apart (src, dst))
     return true;
 
   unsigned n_src = gpu_format_info (gpu_image_spec (src)->format)->n_planes;

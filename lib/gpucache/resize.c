@@ -153,12 +153,25 @@ gpu_resize_is_direct (const GpuResize *params)
 
 /* Nearest, and bilinear without antialias: one launch. */
 
+static const GpuKernelAddresses addresses[] = {
+    {offsetof (GpuResizeArgs, plane[0].src), 1, false},
+    {offsetof (GpuResizeArgs, plane[0].dst), 1, true},
+    {offsetof (GpuResizeArgs, plane[1].src), 1, false},
+    {offsetof (GpuResizeArgs, plane[1].dst), 1, true},
+    {offsetof (GpuResizeArgs, plane[2].src), 1, false},
+    {offsetof (GpuResizeArgs, plane[2].dst), 1, true},
+    {offsetof (GpuResizeArgs, plane[3].src), 1, false},
+    {offsetof (GpuResizeArgs, plane[3].dst), 1, true},
+    {0},
+};
+
 static const GpuKernel nearest_kernel = {
     .name = "gpu_resize_nearest_rows",
     .args_size = sizeof (GpuResizeArgs),
     .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
     .run = gpu_resize_run_nearest,
     .table_name = "gpu_resize_nearest_rows_table",
+    .addresses = addresses,
 };
 
 static const GpuKernel bilinear_kernel = {
@@ -167,6 +180,7 @@ static const GpuKernel bilinear_kernel = {
     .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
     .run = gpu_resize_run_bilinear,
     .table_name = "gpu_resize_bilinear_rows_table",
+    .addresses = addresses,
 };
 
 static const GpuKernel bilinear_lines_kernel = {
@@ -175,6 +189,7 @@ static const GpuKernel bilinear_lines_kernel = {
     .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
     .run = gpu_resize_run_bilinear,
     .table_name = "gpu_resize_bilinear_lines_table",
+    .addresses = addresses,
 };
 
 static const GpuKernel bilinear_half_kernel = {
@@ -183,6 +198,7 @@ static const GpuKernel bilinear_half_kernel = {
     .block = {GPU_RESIZE_BLOCK_X, GPU_RESIZE_BLOCK_Y, 1},
     .run = gpu_resize_run_bilinear,
     .table_name = "gpu_resize_bilinear_half_table",
+    .addresses = addresses,
 };
 
 /* Whether the fast bilinear kernel can: no border, rows that are whole words, and sizes that 32 bits are enough for. */

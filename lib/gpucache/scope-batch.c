@@ -35,7 +35,7 @@ void
 gpu_batch_dissolve (GpuScope *scope, GpuBatch *batch)
 {
   unlink_batch (scope, batch);
-  g_free (batch->contents);
+  gpu_batch_forget_contents (batch);
   g_free (batch);
 }
 

@@ -372,11 +372,11 @@ test_normalize (OpFixture *fixture, const void *data)
     check (fixture, from, to, N, true, normalize_one, normalize_all, params, sizeof params[0], width % 4 ? 3 : 2);
   }
 
-  /* More of one kind than a launch's parameters have room for. */
+  /* More of one kind than a launch's parameters have room for, with parameters that differ and nothing else. */
   for (unsigned element = 0; element < GPU_N_ELEMENTS; element++) {
     for (unsigned i = 0; i < N; i++) {
-      from[i] = test_spec (GPU_FORMAT_NV12, 160, 23);
-      to[i] = tensor ((GpuElement)element, GPU_LAYOUT_CHW, 3, 160, 23);
+      from[i] = test_spec (GPU_FORMAT_NV12, 160, 32);
+      to[i] = tensor ((GpuElement)element, GPU_LAYOUT_CHW, 3, 160, 32);
     }
     check (fixture, from, to, N, true, normalize_one, normalize_all, params, sizeof params[0], 1);
   }
@@ -431,6 +431,145 @@ test_reformat (OpFixture *fixture, const void *data)
   }
 }
 
+/* Many of the same shapes, one after the other, some of which lie otherwise than the one before, so that another kernel
+ * takes them. */
+static GpuBatch *
+make_alike (OpFixture *fixture, const GpuImageSpec *specs, unsigned first)
+{
+  static const size_t places[] = {0, 0, 256, 1024, 16, 272, 16, 4, 4, 260, 1, 257, 257, 0};
+  GpuImage *images[N];
+  for (unsigned i = 0; i < N; i++) {
+    const GpuImageSpec room = test_spec (GPU_FORMAT_GRAY8, (uint32_t)specs[i].size + 2048, 1);
+    GpuImage *whole = test_image_new (fixture->device, &room, fixture->stream);
+    g_autofree uint8_t *bytes = test_random_bytes (room.size, first + i);
+    test_image_write (fixture->stream, whole, bytes, &room);
+    images[i] = gpu_image_view_as (whole, places[(first + i) % G_N_ELEMENTS (places)], &specs[i], NULL);
+    g_assert_nonnull (images[i]);
+    gpu_image_unref (whole);
+  }
+  GpuBatch *batch = gpu_batch_new (images, N, NULL);
+  for (unsigned i = 0; i < N; i++)
+    gpu_image_unref (images[i]);
+  return batch;
+}
+
+static bool
+resize_alike (GpuStream *stream, GpuBatch *src, GpuBatch *dst, const void *params, GError **error)
+{
+  return gpu_resizer_run_batch (resizer, stream, src, dst, params, 1, error);
+}
+
+static bool
+normalize_alike (GpuStream *stream, GpuBatch *src, GpuBatch *dst, const void *params, GError **error)
+{
+  return gpu_normalize_batch (stream, src, dst, params, 1, error);
+}
+
+/* @launches: how many the batch takes; 0 for whatever it is. */
+static void
+check_alike_at (int line, OpFixture *fixture, const GpuImageSpec *from, const GpuImageSpec *to, One one, All all,
+                const void *params, unsigned launches)
+{
+  GError *error = NULL;
+  GpuBatch *src = make_alike (fixture, from, 0);
+  /* Elements of several bytes lie at multiples of those: they have memory as it comes. */
+  GpuBatch *dst = gpu_format_info (to->format)->is_tensor
+                      ? gpu_batch_acquire_dense (fixture->device, to, N, 0, fixture->stream, &error)
+                      : make_alike (fixture, to, 5);
+  g_assert_no_error (error);
+  const uint64_t before = gpu_device_calls (fixture->device, GPU_CALL_LAUNCH);
+  if (!all (fixture->stream, src, dst, params, &error))
+    g_error ("line %d: %s", line, error->message);
+  if (launches)
+    g_assert_cmpuint (gpu_device_calls (fixture->device, GPU_CALL_LAUNCH) - before, ==, launches);
+  for (unsigned i = 0; i < N; i++) {
+    GpuImage *alone = test_image_new (fixture->device, &to[i], fixture->stream);
+    g_autofree uint8_t *bytes = test_image_read (fixture->stream, gpu_batch_image (dst, i), 0);
+    test_image_write (fixture->stream, alone, bytes, &to[i]);
+    if (!one (fixture->stream, gpu_batch_image (src, i), alone, params, &error))
+      g_error ("line %d, image %u: %s", line, i, error->message);
+    g_autofree uint8_t *expected = test_image_read (fixture->stream, alone, 0);
+    test_assert_image_at (__FILE__, line, fixture->stream, gpu_batch_image (dst, i), expected, &to[i]);
+    gpu_image_unref (alone);
+  }
+  gpu_batch_unref (dst);
+  gpu_batch_unref (src);
+}
+
+#define check_alike(...) check_alike_at (__LINE__, __VA_ARGS__)
+
+static void
+test_alike (OpFixture *fixture, const void *data)
+{
+  static const GpuFormat formats[] = {GPU_FORMAT_NV12, GPU_FORMAT_I420, GPU_FORMAT_RGBA, GPU_FORMAT_RGBP};
+  GpuImageSpec from[N], to[N];
+  GpuNormalize normalize;
+  gpu_normalize_init (&normalize);
+  normalize.scale[1] = 0.25f;
+  resizer = gpu_resizer_new ();
+  for (unsigned k = 0; k < G_N_ELEMENTS (formats); k++) {
+    /* Each changes where the other one does not, and both lie as the one before. */
+    for (unsigned i = 0; i < N; i++) {
+      from[i] = test_spec (formats[k], 64, i < 17 ? 32 : 40);
+      to[i] = test_spec (formats[k], 48, i < 3 ? 36 : 40);
+    }
+    GpuResize params = {.filter = GPU_RESIZE_NEAREST, .border = {1, 2, 3, 4}};
+    check_alike (fixture, from, to, resize_one, resize_alike, &params, 1);
+    params.filter = GPU_RESIZE_BILINEAR;
+    check_alike (fixture, from, to, resize_one, resize_alike, &params, 2);
+    params.src = (GpuResizeBox){2, 4, 20, 16};
+    params.dst = (GpuResizeRectangle){2, 2, 40, 32};
+    check_alike (fixture, from, to, resize_one, resize_alike, &params, 1);
+    params = (GpuResize){.filter = GPU_RESIZE_BILINEAR, .antialias = true};
+    check_alike (fixture, from, to, resize_one, resize_alike, &params, 0);
+
+    for (unsigned i = 0; i < N; i++) {
+      from[i] = test_spec (formats[k], 64, 32);
+      to[i] = test_spec (formats[k], 32, 16);
+    }
+    params.antialias = false;
+    check_alike (fixture, from, to, resize_one, resize_alike, &params, 3);
+    check_alike (fixture, from, from, normalize_one, normalize_alike, &normalize, 0);
+    for (unsigned element = 0; element < GPU_N_ELEMENTS; element++)
+      for (unsigned layout = 0; layout < GPU_N_LAYOUTS; layout++) {
+        for (unsigned i = 0; i < N; i++)
+          to[i] = tensor ((GpuElement)element, (GpuLayout)layout, 3, 64, 32);
+        check_alike (fixture, from, to, normalize_one, normalize_alike, &normalize, 0);
+      }
+  }
+  g_clear_pointer (&resizer, gpu_resizer_free);
+}
+
+/* One among others that are like it is not to be written over its source either. */
+static void
+test_alike_error (OpFixture *fixture, const void *data)
+{
+  const GpuImageSpec from = test_spec (GPU_FORMAT_NV12, 64, 32), to = test_spec (GPU_FORMAT_NV12, 48, 24);
+  const GpuResize params = {.filter = GPU_RESIZE_BILINEAR};
+  const unsigned wrong = 3;
+  GError *error = NULL;
+  GpuImage *srcs[N], *dsts[N];
+  for (unsigned i = 0; i < N; i++) {
+    srcs[i] = test_image_new (fixture->device, &from, fixture->stream);
+    dsts[i] = i == wrong ? gpu_image_view_as (srcs[i], 0, &to, &error)
+                         : test_image_new (fixture->device, &to, fixture->stream);
+    g_assert_no_error (error);
+  }
+  GpuBatch *src = gpu_batch_new (srcs, N, NULL), *dst = gpu_batch_new (dsts, N, NULL);
+  resizer = gpu_resizer_new ();
+  g_assert_false (resize_alike (fixture->stream, src, dst, &params, &error));
+  g_assert_error (error, GPU_ERROR, GPU_ERROR_INVALID);
+  g_assert_nonnull (strstr (error->message, "Image 3 of a batch: Resize cannot write over its source"));
+  g_clear_error (&error);
+  g_clear_pointer (&resizer, gpu_resizer_free);
+  gpu_batch_unref (dst);
+  gpu_batch_unref (src);
+  for (unsigned i = 0; i < N; i++) {
+    gpu_image_unref (dsts[i]);
+    gpu_image_unref (srcs[i]);
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -442,5 +581,7 @@ main (int argc, char **argv)
   OP_TEST ("/batch-ops/convert", test_convert);
   OP_TEST ("/batch-ops/normalize", test_normalize);
   OP_TEST ("/batch-ops/reformat", test_reformat);
+  OP_TEST ("/batch-ops/alike", test_alike);
+  OP_TEST ("/batch-ops/alike-error", test_alike_error);
   return g_test_run ();
 }

@@ -231,12 +231,31 @@ make_side (GpuImage *image, const GpuFormatInfo *info, GpuChromaSite site)
                           .chroma_height = gpu_image_spec_plane_height (spec, 1)};
 }
 
+static const GpuKernelAddresses addresses[] = {
+    {offsetof (GpuConvertArgs, src.pixels.data), GPU_PIXEL_CHANNELS, false},
+    {offsetof (GpuConvertArgs, src.chroma.data), GPU_PIXEL_CHANNELS, false},
+    {offsetof (GpuConvertArgs, dst.pixels.data), GPU_PIXEL_CHANNELS, true},
+    {offsetof (GpuConvertArgs, dst.chroma.data), GPU_PIXEL_CHANNELS, true},
+    {0},
+};
+
+static const GpuKernelAddresses to_rgb_addresses[] = {
+    {offsetof (GpuConvert420Args, param.luma), 1, false},
+    {offsetof (GpuConvert420Args, param.chroma), 2, false},
+    {offsetof (GpuConvert420Args, param.dst), 3, true},
+    {offsetof (GpuConvert420Args, whole.src.pixels.data), GPU_PIXEL_CHANNELS, false},
+    {offsetof (GpuConvert420Args, whole.src.chroma.data), GPU_PIXEL_CHANNELS, false},
+    {offsetof (GpuConvert420Args, whole.dst.pixels.data), GPU_PIXEL_CHANNELS, true},
+    {0},
+};
+
 static const GpuKernel rows_kernel = {
     .name = "gpu_convert_rows",
     .args_size = sizeof (GpuConvertArgs),
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
     .run = gpu_convert_run_rows,
     .table_name = "gpu_convert_rows_table",
+    .addresses = addresses,
 };
 
 static const GpuKernel row_pairs_kernel = {
@@ -245,6 +264,7 @@ static const GpuKernel row_pairs_kernel = {
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
     .run = gpu_convert_run_row_pairs,
     .table_name = "gpu_convert_row_pairs_table",
+    .addresses = addresses,
 };
 
 /* The grid of these is gpu_op_quads_extent()'s. */
@@ -257,6 +277,7 @@ static const GpuKernel to_rgb_kernel = {
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
     .run = gpu_convert_run_420,
     .table_name = "gpu_convert_to_rgb_table",
+    .addresses = to_rgb_addresses,
     .is_without_table = true,
 };
 
@@ -266,6 +287,7 @@ static const GpuKernel quads_kernel = {
     .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
     .run = gpu_convert_run_rows,
     .table_name = "gpu_convert_quads_table",
+    .addresses = addresses,
 };
 
 static const GpuKernel to_yuv_kernel = {

@@ -129,23 +129,32 @@ run_tensor (const void *data, GpuExtent extent)
   }
 }
 
+static const GpuKernelAddresses tensor_addresses[] = {
+    {offsetof (GpuNormalizeTensorArgs, src.data), GPU_PIXEL_CHANNELS, false},
+    {offsetof (GpuNormalizeTensorArgs, dst.data), GPU_PIXEL_CHANNELS, true},
+    {0},
+};
+
 /* By the bytes of an element: any, and those of normalize-lines.cu. */
 static const GpuKernel tensor_kernels[] = {
     [1] = {.name = "gpu_normalize_tensor_1",
            .args_size = sizeof (GpuNormalizeTensorArgs),
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
            .run = run_tensor,
-           .table_name = "gpu_normalize_tensor_1_table"},
+           .table_name = "gpu_normalize_tensor_1_table",
+           .addresses = tensor_addresses},
     [2] = {.name = "gpu_normalize_tensor_2",
            .args_size = sizeof (GpuNormalizeTensorArgs),
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
            .run = run_tensor,
-           .table_name = "gpu_normalize_tensor_2_table"},
+           .table_name = "gpu_normalize_tensor_2_table",
+           .addresses = tensor_addresses},
     [4] = {.name = "gpu_normalize_tensor_4",
            .args_size = sizeof (GpuNormalizeTensorArgs),
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
            .run = run_tensor,
-           .table_name = "gpu_normalize_tensor_4_table"},
+           .table_name = "gpu_normalize_tensor_4_table",
+           .addresses = tensor_addresses},
 };
 
 static const GpuKernel planes_kernels[] = {
@@ -153,17 +162,20 @@ static const GpuKernel planes_kernels[] = {
            .args_size = sizeof (GpuNormalizeTensorArgs),
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
            .run = run_tensor,
-           .table_name = "gpu_normalize_planes_1_table"},
+           .table_name = "gpu_normalize_planes_1_table",
+           .addresses = tensor_addresses},
     [2] = {.name = "gpu_normalize_planes_2",
            .args_size = sizeof (GpuNormalizeTensorArgs),
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
            .run = run_tensor,
-           .table_name = "gpu_normalize_planes_2_table"},
+           .table_name = "gpu_normalize_planes_2_table",
+           .addresses = tensor_addresses},
     [4] = {.name = "gpu_normalize_planes_4",
            .args_size = sizeof (GpuNormalizeTensorArgs),
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
            .run = run_tensor,
-           .table_name = "gpu_normalize_planes_4_table"},
+           .table_name = "gpu_normalize_planes_4_table",
+           .addresses = tensor_addresses},
 };
 
 static const GpuKernel packed_kernels[] = {
@@ -171,17 +183,20 @@ static const GpuKernel packed_kernels[] = {
            .args_size = sizeof (GpuNormalizeTensorArgs),
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
            .run = run_tensor,
-           .table_name = "gpu_normalize_packed_1_table"},
+           .table_name = "gpu_normalize_packed_1_table",
+           .addresses = tensor_addresses},
     [2] = {.name = "gpu_normalize_packed_2",
            .args_size = sizeof (GpuNormalizeTensorArgs),
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
            .run = run_tensor,
-           .table_name = "gpu_normalize_packed_2_table"},
+           .table_name = "gpu_normalize_packed_2_table",
+           .addresses = tensor_addresses},
     [4] = {.name = "gpu_normalize_packed_4",
            .args_size = sizeof (GpuNormalizeTensorArgs),
            .block = {GPU_OP_QUAD_BLOCK_X, GPU_OP_QUAD_BLOCK_Y, 1},
            .run = run_tensor,
-           .table_name = "gpu_normalize_packed_4_table"},
+           .table_name = "gpu_normalize_packed_4_table",
+           .addresses = tensor_addresses},
 };
 
 static bool

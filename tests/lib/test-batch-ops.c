@@ -465,6 +465,12 @@ normalize_alike (GpuStream *stream, GpuBatch *src, GpuBatch *dst, const void *pa
   return gpu_normalize_batch (stream, src, dst, params, 1, error);
 }
 
+static bool
+convert_alike (GpuStream *stream, GpuBatch *src, GpuBatch *dst, const void *params, GError **error)
+{
+  return gpu_convert_batch (stream, src, dst, params, 1, error);
+}
+
 /* @launches: how many the batch takes; 0 for whatever it is. */
 static void
 check_alike_at (int line, OpFixture *fixture, const GpuImageSpec *from, const GpuImageSpec *to, One one, All all,
@@ -504,6 +510,8 @@ test_alike (OpFixture *fixture, const void *data)
   static const GpuFormat formats[] = {GPU_FORMAT_NV12, GPU_FORMAT_I420, GPU_FORMAT_RGBA, GPU_FORMAT_RGBP};
   GpuImageSpec from[N], to[N];
   GpuNormalize normalize;
+  GpuConvert convert;
+  gpu_convert_init (&convert);
   gpu_normalize_init (&normalize);
   normalize.scale[1] = 0.25f;
   resizer = gpu_resizer_new ();
@@ -530,6 +538,11 @@ test_alike (OpFixture *fixture, const void *data)
     params.antialias = false;
     check_alike (fixture, from, to, resize_one, resize_alike, &params, 3);
     check_alike (fixture, from, from, normalize_one, normalize_alike, &normalize, 0);
+    for (unsigned m = 0; m < G_N_ELEMENTS (formats); m++) {
+      for (unsigned i = 0; i < N; i++)
+        to[i] = test_spec (formats[m], 64, 32);
+      check_alike (fixture, from, to, convert_one, convert_alike, &convert, 0);
+    }
     for (unsigned element = 0; element < GPU_N_ELEMENTS; element++)
       for (unsigned layout = 0; layout < GPU_N_LAYOUTS; layout++) {
         for (unsigned i = 0; i < N; i++)

@@ -469,7 +469,8 @@ resize_in_strips (const Weights *self, const GpuOp *op, GpuImage *src, GpuImage 
                              .chunk = plan->strip.chunk,
                              .line_bytes = plan->strip.line_bytes,
                              .column_bytes = plan->strip.column_bytes,
-                             .units = plan->strip.units};
+                             .units = plan->strip.units,
+                             .apart = plan->strip.apart};
     plane->src_aligned = !(((uintptr_t)plane->src | plane->src_stride) & (GPU_STRIP_UNIT - 1)) &&
                          plane->src_stride <= GPU_STRIP_MAX_STRIDE;
     plane->dst_aligned = !(((uintptr_t)plane->dst | plane->dst_stride) & 3);

@@ -127,6 +127,7 @@ typedef struct {
   uint32_t chunk;
   uint32_t line_bytes, column_bytes;
   uint32_t units;
+  uint32_t apart;
 } GpuStripPlan;
 
 /** How high strips are best for a launch that makes @n images of @spec. */

@@ -40,18 +40,20 @@ plan_chunk (GpuStripPlan *plan, uint32_t room, uint32_t bytes, uint32_t rows)
 {
   /* Beyond what it needs a step may look at what comes next. */
   const uint64_t beyond = (uint64_t)MAX (plan->x.steps, plan->y.steps) * GPU_GROUP_STEP;
+  const uint32_t gap = plan->x.steps * GPU_GROUP_STEP;
 
   if (bytes > room || rows > room)
     return false;
   plan->line_bytes = odd_units (bytes);
   plan->column_bytes = odd_units (round_up (rows, GPU_GROUP_LINES));
   plan->units = (bytes - 1) / GPU_STRIP_UNIT + 1;
-  const uint64_t taken = gpu_strip_columns_bytes (plan->column_bytes) + beyond;
+  const uint64_t taken = gpu_strip_columns_bytes (plan->column_bytes) + gap + beyond;
   if (taken >= room || plan->units > 32 * GPU_STRIP_WARPS)
     return false;
   const uint32_t lines = (uint32_t)(room - taken) / plan->line_bytes;
   /* Two chunks at least, of which one is on its way while the other one is filtered. */
   plan->chunk = MIN (lines / 2 / GPU_GROUP_LINES * GPU_GROUP_LINES, round_up ((rows + 1) / 2, GPU_GROUP_LINES));
+  plan->apart = plan->chunk * plan->line_bytes + gap;
   return plan->chunk > 0;
 }
 

@@ -177,7 +177,7 @@ filter_rows (Strip<size> &strip)
   const uint64_t chunk_stride = chunk * plane.src_stride;
   Loader loader = make_loader (strip, lines);
   uint32_t left = strip.y.end - strip.y.start;
-  int32_t away = (int32_t)(chunk * plane.line_bytes);
+  int32_t away = (int32_t)plane.apart;
 
   load_rows (plane, loader, 0, min (chunk, left));
   gpu_end_copies ();

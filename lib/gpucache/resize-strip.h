@@ -58,6 +58,8 @@
  *   banks
  * @column_bytes: from a column of what rows are filtered to, to the next one, likewise
  * @units: threads that load a row
+ * @apart: from a chunk's lines to those of the next one. What a step looks at beyond the last line is no part of those,
+ *   which are on their way
  */
 typedef struct {
   const uint8_t *src;
@@ -83,7 +85,7 @@ typedef struct {
   uint32_t line_bytes;
   uint32_t column_bytes;
   uint32_t units;
-  uint32_t reserved;
+  uint32_t apart;
 } GpuStripPlane;
 
 typedef struct {

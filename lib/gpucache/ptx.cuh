@@ -256,6 +256,7 @@ gpu_load_lines (uint32_t lines[4], const uint8_t *p)
   const unsigned warp = (threadIdx.y * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
 
   gpu_check_aligned (p);
+  emulated_check_read (p, 16);
   all[warp][lane] = p;
   __syncwarp ();
   for (unsigned i = 0; i < 4; i++)
@@ -277,8 +278,7 @@ gpu_copy_async (uint8_t *dst, const uint8_t *src, uint32_t n)
 #ifndef __CUDACC__
   gpu_check_aligned (dst);
   gpu_check_aligned (src);
-  memset (dst, 0, 16);
-  memcpy (dst, src, n);
+  emulated_begin_copy (dst, src, n);
 #elif __CUDA_ARCH__ >= 800
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                :
@@ -296,7 +296,9 @@ gpu_copy_async (uint8_t *dst, const uint8_t *src, uint32_t n)
 static __device__ __forceinline__ void
 gpu_end_copies (void)
 {
-#if defined __CUDACC__ && __CUDA_ARCH__ >= 800
+#ifndef __CUDACC__
+  emulated_end_copies ();
+#elif __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" : : : "memory");
 #endif
 }
@@ -305,7 +307,9 @@ gpu_end_copies (void)
 static __device__ __forceinline__ void
 gpu_wait_for_copies (void)
 {
-#if defined __CUDACC__ && __CUDA_ARCH__ >= 800
+#ifndef __CUDACC__
+  emulated_wait_for_copies (1);
+#elif __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_group 1;" : : : "memory");
 #endif
 }

@@ -16,6 +16,9 @@
 #include <valgrind/memcheck.h>
 #endif
 
+/* What a copy to shared memory writes. */
+#define COPY_BYTES 16
+
 typedef enum {
   THREAD_READY, /* not begun, or let go on */
   THREAD_AT_BARRIER,
@@ -33,7 +36,17 @@ typedef struct {
   uint32_t value;
   unsigned source;
   uint32_t result;
+  unsigned n_sets; /* of copies that it ended */
 } Thread;
+
+/* To shared memory, on its way. */
+typedef struct {
+  unsigned thread;
+  unsigned set; /* of the thread's */
+  uint8_t *dst;
+  const uint8_t *src;
+  unsigned n;
+} Copy;
 
 typedef struct {
   const EmulatedKernel *kernel;
@@ -49,6 +62,9 @@ typedef struct {
   unsigned ready[EMULATED_MAX_THREADS];
   unsigned first_ready;
   unsigned n_ready;
+
+  Copy *copies;
+  size_t n_copies, copies_allocated;
 
   Fiber *caller;
   Fiber *idle[EMULATED_MAX_THREADS];
@@ -323,6 +339,54 @@ emulated_sync_warp (uint32_t mask, EmulatedPlace place)
   emulated_shuffle (mask, 0, 0, place);
 }
 
+void
+emulated_begin_copy (void *dst, const void *src, unsigned n)
+{
+  if (gpu->n_copies == gpu->copies_allocated) {
+    gpu->copies_allocated = gpu->copies_allocated ? 2 * gpu->copies_allocated : 1024;
+    gpu->copies = realloc (gpu->copies, gpu->copies_allocated * sizeof *gpu->copies);
+    if (!gpu->copies)
+      abort ();
+  }
+  gpu->copies[gpu->n_copies++] = (Copy){gpu->current, gpu->threads[gpu->current].n_sets, dst, src, n};
+  memset (dst, EMULATED_POISON, COPY_BYTES);
+}
+
+void
+emulated_end_copies (void)
+{
+  gpu->threads[gpu->current].n_sets++;
+}
+
+void
+emulated_wait_for_copies (unsigned sets)
+{
+  const unsigned n_sets = gpu->threads[gpu->current].n_sets;
+  size_t n = 0;
+
+  for (size_t i = 0; i < gpu->n_copies; i++) {
+    const Copy *copy = &gpu->copies[i];
+
+    if (copy->thread == gpu->current && copy->set + sets < n_sets) {
+      memset (copy->dst, 0, COPY_BYTES);
+      memcpy (copy->dst, copy->src, copy->n);
+    } else {
+      gpu->copies[n++] = *copy;
+    }
+  }
+  gpu->n_copies = n;
+}
+
+void
+emulated_check_read (const void *p, unsigned n)
+{
+  const uint8_t *begin = p;
+
+  for (size_t i = 0; i < gpu->n_copies; i++)
+    if (begin < gpu->copies[i].dst + COPY_BYTES && gpu->copies[i].dst < begin + n)
+      give_up (gpu->current, gpu->copies[i].thread, "one reads what the other one's copy is on its way to");
+}
+
 /* With AddressSanitizer word by word: it would have memset() look at what guards the variables. */
 __attribute__ ((no_sanitize ("address"))) static void
 fill_shared (uint8_t value)
@@ -353,8 +417,10 @@ run_block (EmulatedIndex index)
   gpu->n_ended = 0;
   gpu->first_ready = 0;
   gpu->n_ready = 0;
+  gpu->n_copies = 0;
   for (unsigned i = 0; i < gpu->n_threads; i++) {
     gpu->threads[i].fiber = NULL;
+    gpu->threads[i].n_sets = 0;
     make_ready (i);
   }
   poison_shared ();

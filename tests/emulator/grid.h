@@ -8,7 +8,8 @@
  * threads and blocks take their turns as they are numbered. A kernel whose result depends on an order that no barrier
  * makes gives other bytes then. Shared memory holds a pattern when a block begins. What a GPU would answer with results
  * that depend on luck, or by standing still, ends the process with a line that says which threads are where: a barrier
- * that not all threads reach, or that they do not reach at the same place, and the like of a warp.
+ * that not all threads reach, or that they do not reach at the same place, and the like of a warp; and a read of what
+ * an asynchronous copy is on its way to.
  */
 #pragma once
 
@@ -54,6 +55,18 @@ void emulated_sync_warp (uint32_t mask, EmulatedPlace place);
 
 /** The same. Returns: the @value of lane @source; the poison, if that is not among them. */
 uint32_t emulated_shuffle (uint32_t mask, uint32_t value, unsigned source, EmulatedPlace place);
+
+/** Copies @n bytes, 16 at most, to shared memory: later, when the caller waits. Until then there is the poison. */
+void emulated_begin_copy (void *dst, const void *src, unsigned n);
+
+/** What the caller began before, and did not end, is one set of copies. */
+void emulated_end_copies (void);
+
+/** Makes the caller's copies, but those of the last @sets sets that it ended. */
+void emulated_wait_for_copies (unsigned sets);
+
+/** The caller reads @n bytes of shared memory, to which no copy may be on its way, whoever began it. */
+void emulated_check_read (const void *p, unsigned n);
 
 /** The caller's number in its warp. */
 unsigned emulated_lane (void);

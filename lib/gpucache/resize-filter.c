@@ -544,19 +544,21 @@ resize_in_two (const Weights *self, const GpuOp *op, GpuImage *src, GpuImage *ds
   return ok;
 }
 
-/* How high strips are to be, for @n images; 0 if tiles are faster, or two launches needed. What a strip takes is mostly
+/* Images that a batch is taken to have, however many it has: those that some streams are late for keep their tables. */
+#define USUAL_BATCH 8
+
+/* How high strips are to be; 0 if tiles are faster, or two launches needed. What a strip takes is mostly
  * for what its rows are filtered to, and there are more products of it for pixels of several bytes; what a tile takes
  * is mostly for the source. */
 static uint32_t
-strip_height (GpuDevice *device, const GpuImageSpec *to, const GpuResizeBox *box, const GpuResizeRectangle *part,
-              unsigned n)
+strip_height (const GpuOp *op, const GpuImageSpec *to, const GpuResizeBox *box, const GpuResizeRectangle *part)
 {
   const GpuFormatInfo *info = gpu_format_info (to->format);
   const unsigned least = info->plane[0].pixel_bytes > 3 ? 4 : 3;
 
-  if (gpu_device_is_host (device) || info->bits > 8 || box->width < (double)least * part->width)
+  if (gpu_device_is_host (gpu_stream_device (op->stream)) || info->bits > 8 || box->width < (double)least * part->width)
     return 0;
-  return gpu_strip_choose_height (to, n);
+  return gpu_strip_choose_height (to, op->plan ? USUAL_BATCH : 1);
 }
 
 bool
@@ -579,7 +581,7 @@ gpu_resize_filter (GpuResizer *resizer, unsigned most, const GpuOp *op, GpuImage
   key.filter = params->filter;
   key.antialias = params->antialias && !nearest;
   key.clip = params->clip || gpu_resize_is_direct (params);
-  key.strip_height = strip_height (key.device, to, box, part, most);
+  key.strip_height = strip_height (op, to, box, part);
   const Weights *weights = prepare (resizer, op->stream, &key, most, from, to, error);
   if (!weights)
     return false;

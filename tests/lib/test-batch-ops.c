@@ -219,24 +219,25 @@ test_resize (OpFixture *fixture, const void *data)
   g_clear_pointer (&resizer, gpu_resizer_free);
 }
 
-/* In strips, whose height depends on how many there are: alone they are the lowest, in batches higher and as high as
+/* In strips, which are lower if there are fewer of them: alone these are the lowest, in batches higher and as high as
  * they can be. */
 static void
 test_resize_strips (OpFixture *fixture, const void *data)
 {
-  static const unsigned numbers[] = {16, N};
+  static const uint32_t widths[] = {60, 180, 270};
   const unsigned launches = gpu_device_is_host (fixture->device) ? 2 : 1;
-  GpuImageSpec from[N], to[N];
-  GpuResize params[N];
+  GpuImageSpec from[3], to[3];
+  GpuResize params[3];
 
   resizer = gpu_resizer_new ();
-  for (unsigned i = 0; i < N; i++) {
-    from[i] = test_spec (GPU_FORMAT_RGB, 270 + 3 * (i % 4), 150 + i % 5);
-    to[i] = test_spec (GPU_FORMAT_RGB, 90, 78);
-    params[i] = (GpuResize){.filter = i % 2 ? GPU_RESIZE_BICUBIC : GPU_RESIZE_BILINEAR, .antialias = true};
+  for (unsigned k = 0; k < G_N_ELEMENTS (widths); k++) {
+    for (unsigned i = 0; i < G_N_ELEMENTS (from); i++) {
+      from[i] = test_spec (GPU_FORMAT_RGB, 3 * (widths[k] + i), 150 + i);
+      to[i] = test_spec (GPU_FORMAT_RGB, widths[k], 78);
+      params[i] = (GpuResize){.filter = i % 2 ? GPU_RESIZE_BICUBIC : GPU_RESIZE_BILINEAR, .antialias = true};
+    }
+    check (fixture, from, to, G_N_ELEMENTS (from), false, resize_one, resize_all, params, sizeof params[0], launches);
   }
-  for (unsigned k = 0; k < G_N_ELEMENTS (numbers); k++)
-    check (fixture, from, to, numbers[k], false, resize_one, resize_all, params, sizeof params[0], launches);
   g_clear_pointer (&resizer, gpu_resizer_free);
 }
 
@@ -264,6 +265,33 @@ test_resize_keeps (OpFixture *fixture, const void *data)
     g_assert_true (gpu_stream_synchronize (fixture->stream, NULL));
   }
   gpu_batch_unref (src);
+}
+
+/* And so they are where some streams are late now and then. */
+static void
+test_resize_keeps_of_some (OpFixture *fixture, const void *data)
+{
+  static const unsigned numbers[] = {2, 1, 2, 1};
+  GpuImageSpec from[2], to[2];
+  const GpuResize params = {.filter = GPU_RESIZE_BILINEAR, .antialias = true};
+  GError *error = NULL;
+  for (unsigned i = 0; i < 2; i++) {
+    from[i] = test_spec (GPU_FORMAT_RGB, 2160, 130);
+    to[i] = test_spec (GPU_FORMAT_RGB, 720, 130);
+  }
+  g_autoptr (GpuResizer) keeper = gpu_resizer_new ();
+  for (unsigned round = 0; round < G_N_ELEMENTS (numbers); round++) {
+    GpuBatch *src = make_source (fixture, from, numbers[round]);
+    GpuBatch *dst = gpu_batch_acquire (fixture->device, to, numbers[round], 0, fixture->stream, &error);
+    const uint64_t copies = gpu_device_calls (fixture->device, GPU_CALL_COPY);
+    g_assert_true (gpu_resizer_run_batch (keeper, fixture->stream, src, dst, &params, 1, &error));
+    g_assert_no_error (error);
+    /* The batch's table. */
+    g_assert_cmpuint (gpu_device_calls (fixture->device, GPU_CALL_COPY) - copies, <=, round ? 1 : 2);
+    gpu_batch_unref (dst);
+    gpu_batch_unref (src);
+    g_assert_true (gpu_stream_synchronize (fixture->stream, NULL));
+  }
 }
 
 static bool
@@ -591,6 +619,7 @@ main (int argc, char **argv)
   OP_TEST ("/batch-ops/resize", test_resize);
   OP_TEST ("/batch-ops/resize-strips", test_resize_strips);
   OP_TEST ("/batch-ops/resize-keeps", test_resize_keeps);
+  OP_TEST ("/batch-ops/resize-keeps-of-some", test_resize_keeps_of_some);
   OP_TEST ("/batch-ops/convert", test_convert);
   OP_TEST ("/batch-ops/normalize", test_normalize);
   OP_TEST ("/batch-ops/reformat", test_reformat);

@@ -35,7 +35,7 @@ typedef struct {
  *   launches as it takes to have all first parts there, and no table
  * @addresses: (nullable): where the arguments' addresses are, all of them, up to one of no addresses. It says that the
  *   arguments of another source and destination of the same shapes, aligned in the same way to
- *   GPU_KERNEL_ALIGNMENT, are the same but for these
+ *   GPU_KERNEL_ALIGNMENT, with the same parameters, are the same but for these if source and destination lie apart
  *
  * One static constant for each kernel; devices cache what they look up by its address.
  */

@@ -56,6 +56,7 @@ typedef struct {
 
 struct GpuResizer {
   GPtrArray *weights; /* of Weights; those used last come last */
+  unsigned most;      /* how many there may be: as many as any batch had images */
 };
 
 static void
@@ -250,7 +251,9 @@ plan_strips (PlanePlan *plans, const Key *key, const GpuImageSpec *to, const int
     const GpuResizeRectangle part = gpu_resize_plane_part (to, &key->dst, i);
     const GpuFilterTable across = filter_table (&plans[i], 0, numbers), down = filter_table (&plans[i], 1, numbers);
 
-    if (!gpu_strip_plan (&plans[i].strip, &across, part.x, gpu_image_spec_plane_width (to, i), &down, part.y,
+    /* Of the source, too, the kernel counts a row's bytes in 32 bits. */
+    if ((uint64_t)plans[i].axis[0].in * info->plane[i].pixel_bytes > INT32_MAX ||
+        !gpu_strip_plan (&plans[i].strip, &across, part.x, gpu_image_spec_plane_width (to, i), &down, part.y,
                          info->plane[i].pixel_bytes, key->strip_height, kind))
       return false;
     rows += (gpu_image_spec_plane_height (to, i) - 1) / plans[i].strip.height + 1;
@@ -337,10 +340,10 @@ make_weights (GpuStream *stream, const Key *key, const GpuImageSpec *from, const
   return weights;
 }
 
-/* Returns: (transfer none): the tables for @key. Up to @most geometries are kept. */
+/* Returns: (transfer none): the tables for @key. */
 static const Weights *
-prepare (GpuResizer *self, GpuStream *stream, const Key *key, unsigned most, const GpuImageSpec *from,
-         const GpuImageSpec *to, GError **error)
+prepare (GpuResizer *self, GpuStream *stream, const Key *key, const GpuImageSpec *from, const GpuImageSpec *to,
+         GError **error)
 {
   GPtrArray *list = self->weights;
   Weights *weights = NULL;
@@ -352,7 +355,7 @@ prepare (GpuResizer *self, GpuStream *stream, const Key *key, unsigned most, con
     weights = make_weights (stream, key, from, to, error);
   if (!weights)
     return NULL;
-  while (list->len >= most)
+  while (list->len >= self->most)
     g_ptr_array_remove_index (list, 0);
   g_ptr_array_add (list, weights);
   return weights;
@@ -562,7 +565,7 @@ strip_height (const GpuOp *op, const GpuImageSpec *to, const GpuResizeBox *box, 
 }
 
 bool
-gpu_resize_filter (GpuResizer *resizer, unsigned most, const GpuOp *op, GpuImage *src, GpuImage *dst,
+gpu_resize_filter (GpuResizer *resizer, unsigned n, const GpuOp *op, GpuImage *src, GpuImage *dst,
                    const GpuResize *params, const GpuResizeBox *box, const GpuResizeRectangle *part, GError **error)
 {
   const GpuImageSpec *from = gpu_image_spec (src), *to = gpu_image_spec (dst);
@@ -582,7 +585,8 @@ gpu_resize_filter (GpuResizer *resizer, unsigned most, const GpuOp *op, GpuImage
   key.antialias = params->antialias && !nearest;
   key.clip = params->clip || gpu_resize_is_direct (params);
   key.strip_height = strip_height (op, to, box, part);
-  const Weights *weights = prepare (resizer, op->stream, &key, most, from, to, error);
+  resizer->most = MAX (resizer->most, n);
+  const Weights *weights = prepare (resizer, op->stream, &key, from, to, error);
   if (!weights)
     return false;
   switch (weights->method) {

@@ -141,9 +141,10 @@ uint32_t gpu_strip_choose_height (const GpuImageSpec *spec, unsigned n);
 bool gpu_strip_plan (GpuStripPlan *plan, const GpuFilterTable *across, uint32_t left, uint32_t width,
                      const GpuFilterTable *down, uint32_t top, uint32_t bytes, uint32_t height, unsigned kind);
 
-/** Scales with weights from @resizer's tables, or from new ones, which it then keeps: those of @most geometries. */
+/** Scales with weights from @resizer's tables, or from new ones, which it then keeps: those of as many geometries as
+ * @n, the images of a batch, ever was. */
 bool
-gpu_resize_filter (GpuResizer *resizer, unsigned most, const GpuOp *op, GpuImage *src, GpuImage *dst,
+gpu_resize_filter (GpuResizer *resizer, unsigned n, const GpuOp *op, GpuImage *src, GpuImage *dst,
                    const GpuResize *params, const GpuResizeBox *box, const GpuResizeRectangle *part, GError **error);
 
 /** Whether gpu_resize_filter_half() can: an antialiased bilinear or bicubic filter on a GPU, all of the source's @box

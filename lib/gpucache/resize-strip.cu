@@ -3,7 +3,7 @@
  * Scaling with filters on the GPU, in one launch, of pictures that shrink by much. A block makes a strip of the
  * destination, narrow and high: it walks down the rows of the source that this needs, brings some of them into shared
  * memory as they are while it filters those before to columns of bytes, and at the end the columns to rows. Both passes
- * are products of matrices, see resize-strip.h. Each warp filters rows for a group of its own, whose weights stay in
+ * are products of matrices, see resize-groups.h. Each warp filters rows for a group of its own, whose weights stay in
  * registers.
  */
 #include "ptx.cuh"

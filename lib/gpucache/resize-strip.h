@@ -37,7 +37,7 @@
 /** The longest stride that 32 bits are enough for. */
 #define GPU_STRIP_MAX_STRIDE (1u << 21)
 
-/** Between the four columns of a word: see column_of() in the kernel. */
+/** Between the four columns of a word: see columns_part() in the kernel. */
 #define GPU_STRIP_GAP 16u
 
 /**

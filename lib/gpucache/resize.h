@@ -93,8 +93,8 @@ GPU_API bool gpu_resize (GpuStream *stream, GpuImage *src, GpuImage *dst, GpuRes
 /**
  * GpuResizer:
  *
- * Keeps the weights of the last geometry, or of the last batch's geometries, so that they are worked out, and copied to
- * the device, once for many frames. For one thread at a time. It keeps memory of the device's cache live until it is
+ * Keeps the weights of the last geometry, or of as many as a batch had images, so that they are worked out, and copied
+ * to the device, once for many frames. For one thread at a time. It keeps memory of the device's cache live until it is
  * freed or another device's frame comes.
  */
 typedef struct GpuResizer GpuResizer;
@@ -108,8 +108,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (GpuResizer, gpu_resizer_free)
  *
  * Scales a part of @src to a part of @dst and fills the rest of it; same format, other memory. One launch; but filters
  * other than nearest, and bilinear without antialias, take two, with a picture of the destination's width between them,
- * on the CPU device, for samples of 16 bits, and where the picture shrinks so much that what 8 x 8 pixels come from
- * does not fit a GPU's shared memory: RGBA to less than 1/13 with Lanczos, or 1/19 with bilinear. No host wait.
+ * on the CPU device, for samples of 16 bits, and where the picture shrinks so much that what some 8 x 8 pixels come
+ * from does not fit a GPU's shared memory: RGBA to less than 1/13 with Lanczos, or 1/25 with bilinear. No host wait.
  *
  * Returns: false if @error is set
  */
@@ -122,7 +122,8 @@ GPU_API bool gpu_resizer_run (GpuResizer *resizer, GpuStream *stream, GpuImage *
  * @n: how many those are: 1, or the batch's size
  *
  * gpu_resizer_run() from each image of @src, of whatever size, to that of @dst, in as many launches as one image takes;
- * one more for each other sort that some images are of. The weights of as many geometries are kept as there are images.
+ * one more for each other sort that some images are of. The weights of as many geometries are kept as there were images
+ * in the largest batch.
  *
  * Returns: false if @error is set
  */

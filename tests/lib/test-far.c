@@ -133,9 +133,11 @@ test_resize (OpFixture *fixture, const void *data)
   for (unsigned filter = 0; filter < GPU_N_RESIZE_FILTERS; filter++) {
     const GpuResizeFilter params = (GpuResizeFilter)filter;
     GpuImageSpec rgb = test_spec (GPU_FORMAT_RGB, 50, 9), i420 = test_spec (GPU_FORMAT_I420, 90, 5);
+    GpuImageSpec small = test_spec (GPU_FORMAT_NV12, 20, 5);
 
     check (fixture, resize, &params, GPU_FORMAT_RGB, &rgb);
     check (fixture, resize, &params, GPU_FORMAT_I420, &i420);
+    check (fixture, resize, &params, GPU_FORMAT_NV12, &small);
   }
 }
 

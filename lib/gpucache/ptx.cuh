@@ -239,9 +239,9 @@ gpu_multiply_lines (int32_t sum[4], const uint32_t lines[4], uint2 columns, cons
 #ifndef __CUDACC__
 /** As a GPU does, where a host would not mind. */
 static __device__ __forceinline__ void
-gpu_check_aligned (const uint8_t *p)
+gpu_check_aligned (const uint8_t *p, unsigned n)
 {
-  if ((uintptr_t)p % 16)
+  if ((uintptr_t)p % n)
     __builtin_trap ();
 }
 #endif
@@ -255,7 +255,7 @@ gpu_load_lines (uint32_t lines[4], const uint8_t *p)
   __shared__ const uint8_t *all[32][32];
   const unsigned warp = (threadIdx.y * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
 
-  gpu_check_aligned (p);
+  gpu_check_aligned (p, 16);
   emulated_check_read (p, 16);
   all[warp][lane] = p;
   __syncwarp ();
@@ -270,25 +270,39 @@ gpu_load_lines (uint32_t lines[4], const uint8_t *p)
 #endif
 }
 
-/** Begins to copy @n bytes, 1 to 16, to shared memory, and zeros after them up to 16; both places are multiples of 16.
- * Bytes after the first @n are not read. */
+/** Begins to copy 16 bytes to shared memory; both places are multiples of 16. */
 static __device__ __forceinline__ void
-gpu_copy_async (uint8_t *dst, const uint8_t *src, uint32_t n)
+gpu_copy_async (uint8_t *dst, const uint8_t *src)
 {
 #ifndef __CUDACC__
-  gpu_check_aligned (dst);
-  gpu_check_aligned (src);
-  emulated_begin_copy (dst, src, n);
+  gpu_check_aligned (dst, 16);
+  gpu_check_aligned (src, 16);
+  emulated_begin_copy (dst, src, 16);
 #elif __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
                :
-               : "r"((uint32_t)__cvta_generic_to_shared (dst)), "l"(src), "r"(n)
+               : "r"((uint32_t)__cvta_generic_to_shared (dst)), "l"(src)
                : "memory");
 #else
-  *(uint4 *)dst = n == 16 ? __ldg ((const uint4 *)src) : make_uint4 (0, 0, 0, 0);
-  if (n < 16)
-    for (uint32_t i = 0; i < n; i++)
-      dst[i] = src[i];
+  *(uint4 *)dst = __ldg ((const uint4 *)src);
+#endif
+}
+
+/** The same with 4 bytes; both places are multiples of 4. */
+static __device__ __forceinline__ void
+gpu_copy_word_async (uint8_t *dst, const uint8_t *src)
+{
+#ifndef __CUDACC__
+  gpu_check_aligned (dst, 4);
+  gpu_check_aligned (src, 4);
+  emulated_begin_copy (dst, src, 4);
+#elif __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+               :
+               : "r"((uint32_t)__cvta_generic_to_shared (dst)), "l"(src)
+               : "memory");
+#else
+  *(uint32_t *)dst = __ldg ((const uint32_t *)src);
 #endif
 }
 

@@ -72,6 +72,18 @@ make_loader (const Strip<size> &strip, uint8_t *lines)
   return loader;
 }
 
+/* A row's last bytes, @n, at a multiple of 16, and zeros up to 16. */
+static __device__ __forceinline__ void
+copy_end (uint8_t *line, const uint8_t *src, uint32_t n)
+{
+#pragma unroll
+  for (unsigned i = 0; i < GPU_STRIP_UNIT; i += 4)
+    if (i + 4 <= n)
+      gpu_copy_word_async (line + i, src + i);
+    else
+      *(uint32_t *)(line + i) = i < n ? gpu_load_word (src + i, src, src + n) : 0;
+}
+
 /* Sends for @rows rows from those on that @loader is at, and for no more. */
 static __device__ __forceinline__ void
 load_rows (const GpuStripPlane &plane, const Loader &loader, int32_t away, uint32_t rows)
@@ -85,9 +97,15 @@ load_rows (const GpuStripPlane &plane, const Loader &loader, int32_t away, uint3
   if (plane.src_aligned) {
     const uint32_t src_step = loader.step * (uint32_t)plane.src_stride;
 
+    if (loader.n < GPU_STRIP_UNIT) {
+#pragma unroll 1
+      for (uint32_t i = loader.first; i < rows; i += loader.step, src += src_step, line += line_step)
+        copy_end (line, src, loader.n);
+      return;
+    }
 #pragma unroll 4
     for (uint32_t i = loader.first; i < rows; i += loader.step, src += src_step, line += line_step)
-      gpu_copy_async (line, src, loader.n);
+      gpu_copy_async (line, src);
     return;
   }
 #pragma unroll 1

@@ -16,9 +16,6 @@
 #include <valgrind/memcheck.h>
 #endif
 
-/* What a copy to shared memory writes. */
-#define COPY_BYTES 16
-
 typedef enum {
   THREAD_READY, /* not begun, or let go on */
   THREAD_AT_BARRIER,
@@ -349,7 +346,7 @@ emulated_begin_copy (void *dst, const void *src, unsigned n)
       abort ();
   }
   gpu->copies[gpu->n_copies++] = (Copy){gpu->current, gpu->threads[gpu->current].n_sets, dst, src, n};
-  memset (dst, EMULATED_POISON, COPY_BYTES);
+  memset (dst, EMULATED_POISON, n);
 }
 
 void
@@ -367,12 +364,10 @@ emulated_wait_for_copies (unsigned sets)
   for (size_t i = 0; i < gpu->n_copies; i++) {
     const Copy *copy = &gpu->copies[i];
 
-    if (copy->thread == gpu->current && copy->set + sets < n_sets) {
-      memset (copy->dst, 0, COPY_BYTES);
+    if (copy->thread == gpu->current && copy->set + sets < n_sets)
       memcpy (copy->dst, copy->src, copy->n);
-    } else {
+    else
       gpu->copies[n++] = *copy;
-    }
   }
   gpu->n_copies = n;
 }
@@ -383,7 +378,7 @@ emulated_check_read (const void *p, unsigned n)
   const uint8_t *begin = p;
 
   for (size_t i = 0; i < gpu->n_copies; i++)
-    if (begin < gpu->copies[i].dst + COPY_BYTES && gpu->copies[i].dst < begin + n)
+    if (begin < gpu->copies[i].dst + gpu->copies[i].n && gpu->copies[i].dst < begin + n)
       give_up (gpu->current, gpu->copies[i].thread, "one reads what the other one's copy is on its way to");
 }
 

@@ -56,7 +56,7 @@ void emulated_sync_warp (uint32_t mask, EmulatedPlace place);
 /** The same. Returns: the @value of lane @source; the poison, if that is not among them. */
 uint32_t emulated_shuffle (uint32_t mask, uint32_t value, unsigned source, EmulatedPlace place);
 
-/** Copies @n bytes, 16 at most, to shared memory: later, when the caller waits. Until then there is the poison. */
+/** Copies @n bytes to shared memory: later, when the caller waits. Until then there is the poison. */
 void emulated_begin_copy (void *dst, const void *src, unsigned n);
 
 /** What the caller began before, and did not end, is one set of copies. */
